@@ -12,14 +12,13 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// othersOwn says whether an object, of which these are the annotations, consents to the configuration that claims it neither
-// before an edit nor after it. Then it is its owner's alone: nobody else's configuration stands against what is done to it.
+// othersOwn reports whether an object lacks consent to the claiming configuration both before and after an edit of
+// its annotations. Such an object is its owner's alone: the configuration does not restrict edits of it.
 func othersOwn(claim inventory.Claim, old, changed map[string]string) bool {
 	return claim.Kind != inventory.ClaimCopy &&
 		!trust.Consents(old, claim.Configuration) && !trust.Consents(changed, claim.Configuration)
 }
 
-// judgeClaim judges an object by the part that it plays.
 func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) judgement {
 	if before == nil || after == nil {
 		return judgement{}
@@ -39,8 +38,8 @@ func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.Objec
 	return judgement{}
 }
 
-// judgeCopy refuses nothing: the controller undoes what is done to a copy. Whoever does it is told, but not the
-// controllers themselves.
+// judgeCopy denies nothing: the controller reverts edits of copies. It warns the user, unless that is certrotation
+// itself.
 func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before *inventory.Namespace) judgement {
 	if h.writers.Has(req.UserInfo.Username) {
 		return judgement{}
@@ -53,7 +52,6 @@ func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.Object
 	return judgement{}
 }
 
-// judgeDomain asks the model about one domain before and after an edit of one of its objects.
 func (h *Handler) judgeDomain(name string, before, after *inventory.Namespace) judgement {
 	old, changed := before.Domain(name), after.Domain(name)
 	if old == nil || changed == nil {
@@ -66,7 +64,7 @@ func (h *Handler) judgeDomain(name string, before, after *inventory.Namespace) j
 	}
 }
 
-// judgeAggregate asks the model about the aggregate that an object is a half of.
+// judgeAggregate judges an edit of one half, Secret or ConfigMap, of an aggregate.
 func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, after *inventory.Namespace) judgement {
 	old, changed := aggregateOf(before, kind, name), aggregateOf(after, kind, name)
 	if old == nil || changed == nil {

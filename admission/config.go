@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// liveTimeout leaves room within the 3 seconds after which kube-apiserver gives up on the webhook.
+	// liveTimeout stays below the webhook timeout of 3 seconds, after which kube-apiserver gives up.
 	liveTimeout = 2 * time.Second
-	// bodyTimeout is far more than a review of the largest Secret takes on its way.
+	// bodyTimeout is far longer than the transfer of a review of the largest Secret takes.
 	bodyTimeout = 2 * time.Second
-	// maxInFlight bounds the memory of reviews: each may hold a body of 8 MiB and what is decoded of it. A review takes
-	// about a millisecond.
+	// maxInFlight bounds memory: a review may hold a body of 8 MiB and its decoded objects. A review takes about a
+	// millisecond.
 	maxInFlight = 32
 )
 
-// Inventory is what the guard asks the shared view.
+// Inventory is the part of the shared view that the guard reads.
 type Inventory interface {
-	// HasSynced says whether the other methods are complete.
+	// HasSynced reports whether the other methods return complete answers.
 	HasSynced() bool
-	// Managed says whether a namespace has opted in.
+	// Managed reports whether a namespace has opted in.
 	Managed(namespace string) bool
-	// Await waits until a namespace is known, if it has a configuration.
+	// Await waits until the view knows the namespace, if it has a configuration.
 	Await(ctx context.Context, namespace string) error
-	// Namespace returns what is known of a namespace, nil if it has no configuration.
+	// Namespace returns the model of a namespace, nil if it has no configuration.
 	Namespace(namespace string) *inventory.Namespace
-	// Sources returns the facts behind it, nil if there are none.
+	// Sources returns the facts behind Namespace, nil if there are none.
 	Sources(namespace string) *inventory.Sources
 	// Live returns the same facts from live reads.
 	Live(ctx context.Context, namespace string) (*inventory.Sources, error)
@@ -47,14 +47,14 @@ type Inventory interface {
 type Config struct {
 	// Inventory is the shared view. Required.
 	Inventory Inventory
-	// Client reads Namespaces, to see whether one is being deleted. Required.
+	// Client reads Namespaces, to detect one that is being deleted. Required.
 	Client kubernetes.Interface
-	// Clock tells at what time an edit is judged. Defaults to the system's clock.
+	// Clock tells the time at which an edit is judged. Defaults to the system clock.
 	Clock clock.PassiveClock
-	// RecordWriters are the names of the users that may write RotationRecords: those of certrotation itself. Empty means
-	// that RBAC alone decides.
+	// RecordWriters are the user names of certrotation itself, which may write RotationRecords. If empty, RBAC alone
+	// decides.
 	RecordWriters []string
-	// Register registers the metrics, such as legacyregistry.Register. Without it none are kept.
+	// Register registers the metrics, such as legacyregistry.Register. If nil, no metrics are kept.
 	Register func(metrics.Registerable) error
 }
 
@@ -66,13 +66,13 @@ type Handler struct {
 	writers     set.Set[string]
 	liveTimeout time.Duration
 	bodyTimeout time.Duration
-	// inFlight holds one entry for each review that is judged.
+	// inFlight holds one entry for each review in progress.
 	inFlight chan struct{}
 	reads    *liveReads
 	metrics  *meters
 }
 
-// New returns a Handler. It fails if something required is missing or the metrics are registered already.
+// New returns a Handler. It fails if a required field is missing or the metrics are already registered.
 func New(cfg Config) (*Handler, error) {
 	if cfg.Inventory == nil {
 		return nil, errors.New("admission: Inventory is required")

@@ -16,7 +16,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// reviewConfiguration judges a RotationConfiguration: whether it is one, what it claims, and what becomes of its trust domains.
+// reviewConfiguration judges an edit of a RotationConfiguration: its validity, its claims, and its effect on trust
+// domains.
 func (h *Handler) reviewConfiguration(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
 	e, err := decodeEdit(req, func(c *configv1alpha1.RotationConfiguration) string { return c.Name })
 	if err != nil {
@@ -36,7 +37,8 @@ func (h *Handler) reviewConfiguration(ctx context.Context, req *admissionv1.Admi
 	})
 }
 
-// changedConfigurationFields names the parts of the spec that differ. Nothing else of a configuration has a meaning.
+// changedConfigurationFields names the parts of the spec that differ. The guard reads nothing else of a
+// configuration.
 func changedConfigurationFields(old, changed *configv1alpha1.RotationConfiguration) []string {
 	if old == nil || changed == nil {
 		return []string{""}
@@ -61,8 +63,8 @@ func changedConfigurationFields(old, changed *configv1alpha1.RotationConfigurati
 	return fields
 }
 
-// unloadable says why a configuration, whose spec was changed, is none. The API server has judged it by its schema; what
-// concerns several fields, or only the namespace knows, is judged here.
+// unloadable returns the rule that a changed configuration breaks, nil if none. The API server has checked the
+// schema; rules across fields, and rules that depend on the namespace, are checked here.
 func unloadable(e *edit[configv1alpha1.RotationConfiguration]) *trust.Problem {
 	if e.changed == nil {
 		return nil
@@ -77,8 +79,8 @@ func unloadable(e *edit[configv1alpha1.RotationConfiguration]) *trust.Problem {
 	return nil
 }
 
-// judgeConfiguration looks at what an edit of a configuration adds to the problems of the namespace, and asks the model what
-// becomes of its trust domains.
+// judgeConfiguration collects the problems that an edit adds to the namespace. If there are none, the model judges
+// the effect on trust domains.
 func (h *Handler) judgeConfiguration(name string, before, after *inventory.Namespace) judgement {
 	var f judgement
 	for _, problem := range problemsOf(after) {

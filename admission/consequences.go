@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// consequences are what the controller will do about an edit that is allowed, for whoever did not expect it.
+// consequences warns of what the controller does after an allowed edit.
 func consequences(before, after *trust.Domain) []string {
 	if warnings := releases(before, after); len(warnings) > 0 {
 		return warnings
@@ -40,7 +40,7 @@ func consequences(before, after *trust.Domain) []string {
 	return warnings
 }
 
-// releases are the objects whose consent is taken by an edit: nothing is made of them again.
+// releases warns of objects that lose their consent: the controller does not create them again.
 func releases(before, after *trust.Domain) []string {
 	var warnings []string
 	released := func(object string, was, is *trust.Object) {
@@ -59,20 +59,19 @@ func releases(before, after *trust.Domain) []string {
 	return warnings
 }
 
-// asksForRotation reports whether an edit deletes an annotation whose absence is a request.
+// asksForRotation reports whether an edit deletes an annotation whose absence requests a rotation.
 func asksForRotation(before, after *trust.Object) bool {
 	return before.Present && after.Present && before.DeletedDate() == "" && after.DeletedDate() != ""
 }
 
-// loses says whether an edit takes something away that a member, a leaf or a rotation may need: an object, an anchor of
-// the bundle, a slot of the signer. It says nothing of whether that is allowed, only that the answer must not come from
-// a view that may be behind.
+// loses reports whether an edit removes something that a member, a leaf or a rotation may need: an object, an anchor
+// of the bundle, a slot of the signer. Such an edit may be allowed, but not from a view that may be stale.
 func loses(before, after *trust.Domain) bool {
 	if gone(&before.Signer.Object, &after.Signer.Object) || gone(&before.Bundle.Object, &after.Bundle.Object) {
 		return true
 	}
 	for i := range before.Leaves {
-		// A leaf that the configuration does not name is no part of the domain any more once it is gone.
+		// Without its object, a leaf that the configuration does not name leaves the domain.
 		if leaf := after.Leaf(before.Leaves[i].Name); leaf == nil || gone(&before.Leaves[i].Object, &leaf.Object) {
 			return true
 		}
@@ -83,12 +82,12 @@ func loses(before, after *trust.Domain) bool {
 		!contains(after.Signer.Previous, before.Signer.Previous...)
 }
 
-// gone says whether an object is lost to certrotation: deleted, or without the consent that it had.
+// gone reports whether certrotation loses an object: it is deleted, or loses the consent that it had.
 func gone(before, after *trust.Object) bool {
 	return before.Present && (!after.Present || trust.Released(before, after))
 }
 
-// slotKept says whether what was in a slot is still there; an empty slot may be filled.
+// slotKept reports whether a slot keeps its certificate; an empty slot may be filled.
 func slotKept(before, after *pki.Certificate) bool { return before == nil || before.Equal(after) }
 
 func contains(all []*pki.Certificate, some ...*pki.Certificate) bool {

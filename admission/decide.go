@@ -17,25 +17,25 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// judgement is what an edit means in one state of the namespace.
+// judgement is the result of judging an edit against one state of the namespace.
 type judgement struct {
-	// violations of invariants, as the model sees them.
+	// violations of invariants, as the model reports them.
 	violations []trust.Violation
-	// problems that the edit would bring into a configuration.
+	// problems that the edit adds to a configuration.
 	problems []trust.Problem
-	// risky says that the edit takes away something that may be needed by what the view does not show yet.
+	// risky means that the edit removes something that an object not yet in the view may need.
 	risky bool
-	// warnings for whoever makes the edit, if it is allowed.
+	// warnings for the user, if the edit is allowed.
 	warnings []string
 }
 
 func (f *judgement) refused() bool { return len(f.violations)+len(f.problems) > 0 }
 
-// question says what an edit means, given the facts of the namespace without the edit. It is asked again if the facts
-// were in doubt, so it must not keep anything.
+// question judges an edit, given the facts of the namespace without the edit. decide may call it twice, so it must
+// keep no state.
 type question func(s *inventory.Sources) judgement
 
-// decide asks the shared view, and live reads where the view alone is not enough to say no, or to say yes to a loss.
+// decide judges by the shared view. It confirms a denial, or the permission of a loss, with live reads.
 func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest, fields []string, ask question) (*verdict, error) {
 	sources := h.inventory.Sources(req.Namespace)
 	if sources == nil {
@@ -65,14 +65,15 @@ func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest,
 	return deny(f, fields, err == nil), nil
 }
 
-// live returns the facts of the namespace from a read of the API server that began after it was called.
+// live returns the facts of the namespace from a read of the API server that began after the call.
 func (h *Handler) live(ctx context.Context, namespace string) (*inventory.Sources, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
 	defer cancel()
 	return h.reads.read(ctx, namespace)
 }
 
-// readLive reads once. Others may wait for the answer, so it goes on when whoever asked first has left.
+// readLive reads once. Other reviews may wait for the result, so the end of the first caller's context does not stop
+// it.
 func (h *Handler) readLive(ctx context.Context, namespace string) (*inventory.Sources, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.liveTimeout)
 	defer cancel()
@@ -81,9 +82,9 @@ func (h *Handler) readLive(ctx context.Context, namespace string) (*inventory.So
 	return s, err
 }
 
-// terminating says whether the namespace is being deleted, in which case nothing in it is worth protecting. It is a
-// live read, and only made before a deletion is denied: the namespace controller is let through by its name, but in some
-// clusters kube-controller-manager uses one identity for everything.
+// terminating reports whether the namespace is being deleted: then nothing in it is worth protecting. It reads live,
+// and only before a deletion is denied. The namespace controller is allowed by its user name, but in some clusters
+// kube-controller-manager uses one identity for everything.
 func (h *Handler) terminating(ctx context.Context, namespace string) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Bounds of an answer. Whoever is affected is counted beyond the first few; kube-apiserver cuts long warnings itself,
-// less kindly.
+// Bounds of an answer. Affected objects beyond maxAffected are only counted. kube-apiserver would cut long warnings
+// itself, less readably.
 const (
 	maxMessageBytes = 2 << 10
 	maxWarningBytes = 120
@@ -32,14 +32,13 @@ type verdict struct {
 	denied     *metav1.Status
 	invariants []string
 	warnings   []string
-	// confirmed says that live reads were part of the decision.
+	// confirmed means that live reads were part of the decision.
 	confirmed bool
 }
 
 func allowed() *verdict { return &verdict{} }
 
-// deny renders what is wrong with an edit. An edit that breaks an invariant is Forbidden, a configuration that is none
-// is Invalid.
+// deny renders a denial. An edit that breaks an invariant is Forbidden, an invalid configuration is Invalid.
 func deny(f judgement, fields []string, confirmed bool) *verdict {
 	status := &metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -100,7 +99,7 @@ func (v *verdict) decision() string {
 	return decisionAllow
 }
 
-// response is what goes over the wire. Audit annotations name rules and never content.
+// response builds the answer on the wire. Audit annotations name rules and never content.
 func (v *verdict) response(uid types.UID) *admissionv1.AdmissionResponse {
 	audit := map[string]string{"decision": v.decision()}
 	if len(v.invariants) > 0 {
@@ -118,5 +117,5 @@ func (v *verdict) response(uid types.UID) *admissionv1.AdmissionResponse {
 	}
 }
 
-// shortened cuts a text to at most limit bytes, between characters.
+// shortened cuts a text to at most limit bytes, at a character boundary.
 func shortened(text string, limit int) string { return truncate.To(text, limit, "...") }

@@ -15,11 +15,11 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// finalizersField is changed by the edit that lets a deleted object go.
+// finalizersField changes in the edit that lets a deleted object go.
 const finalizersField = "metadata.finalizers"
 
-// changedMetadata names the annotations and labels that differ and that the model reads, and the finalizers if the last one is
-// taken from an object that was deleted.
+// changedMetadata names the differing annotations and labels that the model reads. It also names the finalizers if an
+// edit removes the last one of an object that was deleted.
 func changedMetadata(old, changed *metav1.ObjectMeta) []string {
 	fields := changedValues("metadata.annotations", old.Annotations, changed.Annotations, trust.KnownAnnotation)
 	fields = append(fields, changedValues("metadata.labels", old.Labels, changed.Labels, trust.KnownLabel)...)
@@ -29,7 +29,7 @@ func changedMetadata(old, changed *metav1.ObjectMeta) []string {
 	return fields
 }
 
-// changedImmutable names the field if it differs: nobody can change an immutable object, nor rotate it.
+// changedImmutable names the field if it differs: an immutable object can be neither changed nor rotated.
 func changedImmutable(old, changed *bool) []string {
 	if ptr.Deref(old, false) == ptr.Deref(changed, false) {
 		return nil
@@ -45,7 +45,7 @@ func changedValues(path string, old, changed map[string]string, known func(strin
 	return changedKeys(path, old, changed, func(a, b string) bool { return a == b }, known)
 }
 
-// changedKeys names the known keys that were added, removed or changed, as path[key], ordered.
+// changedKeys names the known keys that were added, removed or changed, as path[key], sorted.
 func changedKeys[V any](path string, old, changed map[string]V, equal func(a, b V) bool, known func(string) bool) []string {
 	var fields []string
 	for key, was := range old {
@@ -62,8 +62,8 @@ func changedKeys[V any](path string, old, changed map[string]V, equal func(a, b 
 	return fields
 }
 
-// fieldOf is the field that a cause points at: the only one that was changed, or the map that all of them are in, or ""
-// for the object as a whole.
+// fieldOf returns the field of a cause: the only changed one, or the map that contains all of them, or "" for the
+// whole object.
 func fieldOf(fields []string) string {
 	if len(fields) == 1 {
 		return fields[0]

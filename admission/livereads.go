@@ -10,13 +10,13 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// maxWaiting bounds how many reviews of one namespace wait for live reads: a quarter of those that are judged at a time.
+// maxWaiting bounds the reviews of one namespace that wait for live reads: a quarter of all that may be in flight.
 const maxWaiting = maxInFlight / 4
 
-// liveReads has one live read of a namespace at a time, whatever the number of those who ask. Nobody gets what was read
-// before they asked: who comes while a read is under way shares the next one with all who come until that begins.
+// liveReads makes one live read of a namespace at a time, however many reviews ask for one. A review never gets a
+// read that began before it asked: reviews that arrive during a read share the next one.
 //
-// It starts no goroutine. One of those who wait for a read makes it.
+// It starts no goroutine. One of the waiting reviews makes the read.
 type liveReads struct {
 	make func(ctx context.Context, namespace string) (*inventory.Sources, error)
 
@@ -24,17 +24,16 @@ type liveReads struct {
 	namespaces map[string]*namespaceReads
 }
 
-// namespaceReads are the reads of one namespace.
 type namespaceReads struct {
-	// token is taken by who makes a read.
+	// token is held by the review that makes a read.
 	token chan struct{}
-	// next is the read that has not begun, nil if nobody waits for one.
+	// next is the read that has not begun, nil if no review waits for one.
 	next *liveRead
-	// waiting counts those who need the entry.
+	// waiting counts the reviews that use this entry.
 	waiting int
 }
 
-// liveRead is one read. Its result may be looked at when done is closed.
+// liveRead is one read. Its result is valid once done is closed.
 type liveRead struct {
 	done    chan struct{}
 	sources *inventory.Sources
@@ -45,7 +44,7 @@ func newLiveReads(read func(ctx context.Context, namespace string) (*inventory.S
 	return &liveReads{make: read, namespaces: map[string]*namespaceReads{}}
 }
 
-// read returns what a read found that began after the call, or the error of ctx.
+// read returns the result of a read that began after the call, or the error of ctx, or errBusy.
 func (l *liveReads) read(ctx context.Context, namespace string) (*inventory.Sources, error) {
 	n, mine := l.join(namespace)
 	if mine == nil {
@@ -62,7 +61,8 @@ func (l *liveReads) read(ctx context.Context, namespace string) (*inventory.Sour
 	return mine.sources, mine.err
 }
 
-// perform makes the read that the caller waits for, unless somebody has while the caller got the token.
+// perform makes the read that the caller waits for, unless another review made it while the caller waited for the
+// token.
 func (l *liveReads) perform(ctx context.Context, namespace string, n *namespaceReads, mine *liveRead) {
 	defer func() { <-n.token }()
 	select {
@@ -70,18 +70,18 @@ func (l *liveReads) perform(ctx context.Context, namespace string, n *namespaceR
 		return
 	default:
 	}
-	// From here on nobody joins it: it begins.
+	// The read begins, so no review may join it any more.
 	l.mu.Lock()
 	n.next = nil
 	l.mu.Unlock()
 	defer close(mine.done)
-	// What stands if the read ends in a panic.
+	// The result if the read panics.
 	mine.err = errUnconfirmed
 	mine.sources, mine.err = l.make(ctx, namespace)
 }
 
-// join returns the read of the namespace that begins next, nil if too many wait for it: a namespace whose reads are slow must
-// not use up what is there for the reviews of all.
+// join returns the read of the namespace that begins next, nil if too many reviews wait for it: a namespace with slow
+// reads must not use up the capacity of all namespaces.
 func (l *liveReads) join(namespace string) (*namespaceReads, *liveRead) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	decisionError = "error"
 )
 
-// meters of the guard. Labels take a fixed set of values, whatever a request says.
+// meters of the guard. Labels take a fixed set of values, independent of the request.
 type meters struct {
 	reviews  *metrics.CounterVec
 	duration *metrics.HistogramVec
@@ -54,7 +54,7 @@ func (m *meters) register(register func(metrics.Registerable) error) error {
 	return nil
 }
 
-// observe counts one review; req is nil if it could not be read.
+// observe counts one review; req is nil if the request could not be read.
 func (m *meters) observe(req *admissionv1.AdmissionRequest, decision string, took time.Duration) {
 	resource, operation, dryRun := "unknown", "unknown", false
 	if req != nil {

@@ -14,12 +14,12 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// claimable is a kind of object that a configuration claims by its name, whether it exists or not.
+// claimable reviews one kind of object that a configuration claims by name, whether or not the object exists.
 type claimable[T any] struct {
 	*Handler
 	kind     trust.ObjectKind
 	metadata func(*T) *metav1.ObjectMeta
-	// fields names those that differ and that the model reads.
+	// fields names the differing fields that the model reads.
 	fields func(old, changed *T) []string
 	with   func(s *inventory.Sources, name string, object *T) *inventory.Sources
 }
@@ -52,7 +52,7 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 		return allowed(), nil
 	}
 	return h.decide(ctx, req, fields, func(s *inventory.Sources) judgement {
-		// What the review says the object was is the truth: the edit applies to this version or not at all.
+		// The review's old object is authoritative: the edit applies to this version or not at all.
 		before := inventory.Build(h.with(s, e.name, e.old))
 		after := inventory.Build(h.with(s, e.name, e.changed))
 		f := h.judgeClaim(req, h.kind, e.name, before, after)
@@ -63,7 +63,7 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 	})
 }
 
-// uncounted asks whether a leaf whose Secret stays counts no more.
+// uncounted returns the violations of an edit that keeps a leaf's Secret, but after which the leaf no longer counts.
 func (h *Handler) uncounted(name string, before, after *inventory.Namespace) []trust.Violation {
 	if before == nil || after == nil {
 		return nil

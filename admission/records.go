@@ -13,9 +13,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// reviewRecord judges what anybody but certrotation itself would do to what is remembered. RBAC says the same; this holds
-// where somebody has every right. A record that is missing may say that nobody counts, so it is not deleted either, but
-// together with its namespace.
+// reviewRecord denies writes of RotationRecords by users other than certrotation itself. RBAC says the same; the
+// guard also stops users who have every right. A missing record may mean that no member counts, so deletion is denied
+// too, unless the namespace is being deleted.
 func (h *Handler) reviewRecord(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
 	if len(h.writers) == 0 || h.writers.Has(req.UserInfo.Username) {
 		return allowed(), nil
@@ -37,7 +37,7 @@ func (h *Handler) reviewRecord(ctx context.Context, req *admissionv1.AdmissionRe
 	return deny(judgement{violations: []trust.Violation{trust.JudgeRecord(e.name, string(kind))}}, fields, false), nil
 }
 
-// changedRecordFields names the fields that differ and that the model reads.
+// changedRecordFields names the differing fields that the model reads.
 func changedRecordFields(old, changed *configv1alpha1.RotationRecord) []string {
 	if old == nil || changed == nil {
 		return []string{""}

@@ -18,10 +18,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// The service account with which kube-controller-manager empties a namespace that is being deleted.
+// namespaceController is the service account with which kube-controller-manager empties a namespace that is being
+// deleted.
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
-// review decides about one request. It fails with an *httpError where there is no honest answer.
+// review decides one request. It fails with an *httpError if it can answer neither yes nor no.
 func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
 	switch {
 	case req.Namespace == "" || req.SubResource != "":
@@ -45,7 +46,7 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 	return review(ctx, req)
 }
 
-// reviewerOf returns what judges a resource, nil for one that is of no concern.
+// reviewerOf returns the reviewer of a resource, nil for a resource that the guard ignores.
 func (h *Handler) reviewerOf(resource metav1.GroupResource) func(context.Context, *admissionv1.AdmissionRequest) (*verdict, error) {
 	switch resource {
 	case metav1.GroupResource{Group: corev1.GroupName, Resource: "secrets"}:
@@ -68,13 +69,15 @@ func (h *Handler) reviewerOf(resource metav1.GroupResource) func(context.Context
 
 var recordResource = metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationrecords"}
 
-// plants says whether a write makes a record. A namespace that is not managed is of no concern to the guard, but the day
-// that it opts in what is remembered there would count; who writes is all that is asked for, which needs no read.
+// plants reports whether a write creates or changes a record. The guard ignores other writes in an unmanaged
+// namespace, but its records would count as soon as it opts in. The check needs only the user name, so it costs no
+// read.
 func plants(resource metav1.GroupResource, operation admissionv1.Operation) bool {
 	return resource == recordResource && operation != admissionv1.Delete
 }
 
-// known waits for a namespace that got its first configuration just now: it is not one that has none.
+// known waits for a namespace that has just got its first configuration: it must not pass for a namespace without
+// one.
 func (h *Handler) known(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
 	defer cancel()
@@ -84,16 +87,16 @@ func (h *Handler) known(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// edit is a write that somebody asks for. Old is nil if the object is created, changed if it is deleted.
+// edit is a requested write. old is nil for a creation, changed is nil for a deletion.
 type edit[T any] struct {
 	request *admissionv1.AdmissionRequest
-	// name of the object. A request for the deletion of a collection does not carry it, nor does one for the creation
-	// of an object whose name is generated: it comes from the object. Empty if there is none yet.
+	// name of the object. A deletion of a collection and a creation with generateName carry no name in the request:
+	// it comes from the object. Empty if there is none yet.
 	name         string
 	old, changed *T
 }
 
-// decodeEdit reads both objects. What is there must be what the operation says.
+// decodeEdit decodes both objects. The operation determines which of them must be present.
 func decodeEdit[T any](req *admissionv1.AdmissionRequest, nameOf func(*T) string) (*edit[T], error) {
 	old, err := decodeObject[T](req.OldObject)
 	if err != nil {

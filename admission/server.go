@@ -19,10 +19,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// maxBodyBytes holds an UPDATE of the largest Secret: old and new object, each base64 in JSON, with managed fields.
+// maxBodyBytes fits an UPDATE of the largest Secret: old and new object, each base64 in JSON, with managed fields.
 const maxBodyBytes = 8 << 20
 
-// The errors of transport. Their texts go to the caller and never quote the request.
+// Transport errors. Their texts go to the caller and never quote the request.
 var (
 	errMethod      = &httpError{http.StatusMethodNotAllowed, "only POST is served here"}
 	errContentType = &httpError{http.StatusUnsupportedMediaType, "the content type must be application/json"}
@@ -31,14 +31,13 @@ var (
 	errBody        = &httpError{http.StatusBadRequest, "the body could not be read"}
 	errReview      = &httpError{http.StatusBadRequest, "the body is not a request of an AdmissionReview of admission.k8s.io/v1"}
 	errObject      = &httpError{http.StatusBadRequest, "object or oldObject of the review is missing or is not what resource says"}
-	// The answer to a question about the state of the namespace is neither yes nor no. An HTTP error lets the
-	// failurePolicy of the webhook decide, which is where the cluster's administrator has chosen between safety and
-	// availability.
+	// The state of the namespace allows neither yes nor no. An HTTP error lets the webhook's failurePolicy decide,
+	// where the cluster's administrator has chosen between safety and availability.
 	errNotSynced   = &httpError{http.StatusServiceUnavailable, "the view of the cluster is not complete yet"}
 	errUnconfirmed = &httpError{http.StatusServiceUnavailable, "the edit takes something away and could not be checked against live reads; try again"}
 )
 
-// httpError is a failure to review, as opposed to the answer no.
+// httpError is a failure to review, as opposed to a denial.
 type httpError struct {
 	code int
 	text string
@@ -48,8 +47,7 @@ func (e *httpError) Error() string { return e.text }
 
 var _ http.Handler = (*Handler)(nil)
 
-// ServeHTTP answers the POST of an AdmissionReview. Every review that was understood is answered with status 200,
-// denied or not.
+// ServeHTTP answers the POST of an AdmissionReview. Every decided review gets status 200, denied or not.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := h.clock.Now()
 	if !h.admit(r.Context()) {
@@ -76,7 +74,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeReview(w, &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: v.response(review.Request.UID)})
 }
 
-// admit waits for a place among the reviews that are judged. Who waits costs no more than a connection: nothing is read yet.
+// admit waits until a review may start. A waiting request costs no more than a connection: nothing is read yet.
 func (h *Handler) admit(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
 	defer cancel()
@@ -88,8 +86,8 @@ func (h *Handler) admit(ctx context.Context) bool {
 	}
 }
 
-// decodeReview reads the body within its bound. Field names are case-sensitive, as for kube-apiserver itself, so that
-// no field can be given twice under two spellings.
+// decodeReview reads the body within its bounds. Field names are case-sensitive, as for kube-apiserver itself, so
+// that no field can be given twice under two spellings.
 func (h *Handler) decodeReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod
@@ -120,11 +118,11 @@ func (h *Handler) decodeReview(w http.ResponseWriter, r *http.Request) (*admissi
 	return review, nil
 }
 
-// readBody reads the body within its bounds of size and time. The deadline is the connection's: a client that sends its
-// body by and by keeps nothing busy for longer than that.
+// readBody reads the body within its bounds of size and time. The deadline is set on the connection, so a client that
+// sends slowly occupies a review no longer than that.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	connection := http.NewResponseController(w)
-	// A connection that cannot have a deadline is bounded by the time that the request may take as a whole.
+	// If the connection supports no deadline, the timeout of the whole request bounds the read.
 	if err := connection.SetReadDeadline(time.Now().Add(h.bodyTimeout)); err == nil {
 		defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 	}
@@ -148,6 +146,6 @@ func writeReview(w http.ResponseWriter, review *admissionv1.AdmissionReview) {
 		return
 	}
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	// A caller that has gone away is not an event.
+	// A caller that has disconnected is not an error.
 	_, _ = w.Write(body)
 }

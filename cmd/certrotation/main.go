@@ -1,9 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command certrotation is the only binary of the system: the aggregated API server with the admission webhook, the
-// controller, the programs that it runs on nodes (installer, prune), and those that need no API server (render,
-// sign-csr, doctor, recover).
+// Command certrotation is the only binary of the system: the aggregated API server with the admission webhook, and
+// the controller. It also has the programs that the controller runs on nodes (installer, prune), and those that need
+// no API server (render, sign-csr, doctor, recover).
 package main
 
 import (
@@ -28,10 +28,11 @@ import (
 func main() {
 	// Without this protection the process must not handle keys.
 	utilruntime.Must(undumpable.Process())
-	// Go collects harder before a container comes to its limit of memory. Where that cannot be read, or GOMEMLIMIT is set, nothing changes.
+	// Go collects garbage harder before a container reaches its memory limit. If the limit cannot be read, or
+	// GOMEMLIMIT is set, nothing changes.
 	_, _ = memlimit.Set(memlimit.WithRatio(0.8))
 	if os.Getenv("GOGC") == "" {
-		// What is in memory changes rarely: a collection twice as often costs little, and saves a quarter of the memory.
+		// Most memory is long-lived: collecting twice as often costs little, and saves a quarter of the memory.
 		debug.SetGCPercent(50)
 	}
 	// Some logging flags depend on feature gates, which must be registered before flags are parsed.

@@ -1,20 +1,22 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acknowledge reports to the subresource acknowledge of a signer what one process has loaded, and keeps the report
-// alive.
+// Package acknowledge reports what one process has loaded, to the subresource acknowledge of a signer, and renews the
+// report.
 //
-// What is reported is what a look at the process shows in that moment, whether it is what one wishes or not: a process that
-// lags is the one that matters.
+// A report states what a look at the process shows at that moment, even if it is outdated: the processes that lag
+// matter most.
 //
 // Invariants:
 //
-//   - Nothing is reported without a look. The time of a report is the one at which its look began.
-//   - A report that says what the last accepted one says is sent only when half of that one's lease is over, and once soon after
-//     the start of the process.
-//   - A look or a report that fails is tried again, later and later and not all at once, or as soon as somebody wakes the
-//     Reporter. The last failure is a Problem that says what to do.
-//   - Of client-go and this project, only clients and pure packages are behind it, so that any program can link it.
+//   - Every report follows a look. The time of a report is when its look began.
+//   - Without a change, a report is sent only after half of the lease of the last accepted one, and once soon after
+//     the process started.
+//   - A look or a report that fails is retried with growing, jittered pauses, or at once on Wake. The last failure is
+//     a Problem that states what to do.
+//   - Of client-go and this project, the package links only clients and pure packages, so that any program can link
+//     it.
 //
-// Goroutines: Run works on that of its caller until its context ends. All other functions may be called from anywhere.
+// Goroutines: Run works in the goroutine of its caller until its context ends. All other functions are safe from any
+// goroutine.
 package acknowledge

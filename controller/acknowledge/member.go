@@ -20,28 +20,29 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// Environment variables of a container, which its pod's spec sets from the fields metadata.namespace, metadata.name and
-// metadata.uid.
+// Environment variables of a container, which the spec of its pod sets from the fields metadata.namespace,
+// metadata.name and metadata.uid.
 const (
 	EnvNamespace = "POD_NAMESPACE"
 	EnvName      = "POD_NAME"
 	EnvUID       = "POD_UID"
 )
 
-// Member is whom a report is for.
+// Member identifies the process that a report is about.
 type Member struct {
 	Namespace, Signer string
-	// Party is the relying party, Name its member and Instance the process: the pod's name and its UID, if the members are pods.
+	// Party is the relying party, Name its member and Instance the process. If the members are pods, Name and
+	// Instance are the name and the UID of the pod.
 	Party, Name, Instance string
 }
 
-// Pod is the pod in which this program runs, as a member.
+// Pod returns the pod in which this program runs as a member.
 func Pod(signer, party string) (Member, error) {
 	m := Member{Signer: signer, Party: party, Namespace: os.Getenv(EnvNamespace), Name: os.Getenv(EnvName), Instance: os.Getenv(EnvUID)}
 	return m, m.Check()
 }
 
-// Check returns everything that a member lacks.
+// Check returns every field that a member lacks.
 func (m Member) Check() error {
 	var errs []error
 	for _, field := range []struct{ value, message string }{
@@ -58,16 +59,17 @@ func (m Member) Check() error {
 	return errors.Join(errs...)
 }
 
-// API is what takes reports, such as the generated client of CertificateRotations of the member's namespace.
+// API accepts reports, such as the generated client of CertificateRotations in the namespace of the member.
 type API interface {
 	Acknowledge(ctx context.Context, signer string, ack *v1alpha1.Acknowledgement, options metav1.CreateOptions) (*v1alpha1.Acknowledgement, error)
 }
 
-// Server is an API, and how far this machine's clock is ahead of it.
+// Server is an API with the skew of this machine's clock.
 type Server struct {
 	API
 
-	// Skew may be nil: then a clock that is off is recognised only by what the API server says.
+	// Skew is how far this machine's clock is ahead of the API server's. If nil, only an answer of the API server
+	// reveals a skew.
 	Skew func() time.Duration
 }
 

@@ -13,44 +13,44 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Reason is why nothing could be acknowledged, for programs.
+// Reason is the machine-readable reason why an acknowledgement failed.
 type Reason string
 
-// The reasons. A look may bring others.
+// The reasons of this package. A Look may return others.
 const (
 	// ReasonForbidden: the account may not report for this member.
 	ReasonForbidden Reason = "Forbidden"
-	// ReasonUnauthenticated: the API server does not know who reports.
+	// ReasonUnauthenticated: the API server does not recognize the account.
 	ReasonUnauthenticated Reason = "Unauthenticated"
 	// ReasonNoSigner: the API server knows no such signer.
 	ReasonNoSigner Reason = "NoSigner"
-	// ReasonClockSkewed: this machine's clock and the API server's disagree.
+	// ReasonClockSkewed: this machine's clock and the API server's differ.
 	ReasonClockSkewed = Reason(trust.ReasonClockSkewed)
-	// ReasonRefused: the report contradicts what the trust domain knows of the member.
+	// ReasonRefused: the report contradicts what the trust domain knows about the member.
 	ReasonRefused Reason = "ReportRefused"
-	// ReasonUnreachable: the API server does not answer, or not in order.
+	// ReasonUnreachable: the API server does not answer, or answers with an unexpected error.
 	ReasonUnreachable Reason = "APIUnreachable"
-	// ReasonLookFailed: the process could not be looked at.
+	// ReasonLookFailed: the look at the process failed.
 	ReasonLookFailed Reason = "LookFailed"
 )
 
-// Reasons are all of this package.
+// Reasons are all reasons of this package.
 var Reasons = []Reason{
 	ReasonForbidden, ReasonUnauthenticated, ReasonNoSigner, ReasonClockSkewed, ReasonRefused, ReasonUnreachable, ReasonLookFailed,
 }
 
-// Problem is why a look or a report has failed, and what to do.
+// Problem is why a look or a report failed, and what to do.
 type Problem struct {
 	Reason Reason
 	Err    error
-	// Next is the next step of a person.
+	// Next is the next step for a person.
 	Next string
 }
 
 // Error implements error.
 func (p *Problem) Error() string { return fmt.Sprintf("%s: %v: %s", p.Reason, p.Err, p.Next) }
 
-// Unwrap returns what has failed.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
 func problemOfLook(err error) *Problem {
@@ -60,7 +60,7 @@ func problemOfLook(err error) *Problem {
 	return &Problem{Reason: ReasonLookFailed, Err: err, Next: "it is looked at again"}
 }
 
-// mostSkew is as much as registry/trust forgives a report in either direction.
+// mostSkew is the clock skew that registry/trust tolerates in a report, in either direction.
 const mostSkew = time.Minute
 
 func (r *Reporter) problemOfReport(err error) *Problem {
@@ -86,7 +86,7 @@ func (r *Reporter) problemOfReport(err error) *Problem {
 	return &Problem{Reason: ReasonUnreachable, Err: failed, Next: "it is tried again; see whether kube-apiserver and certrotation serve answer"}
 }
 
-// skewed says how a clock is off, "" if it is not or nothing is known.
+// skewed describes the skew of a clock, "" if there is none or it is unknown.
 func skewed(skew func() time.Duration) string {
 	if skew == nil || skew().Abs() < mostSkew {
 		return ""

@@ -18,25 +18,26 @@ import (
 )
 
 const (
-	// patience with one look and one request.
+	// patience bounds one look with its request.
 	patience = 30 * time.Second
 	// firstRetry and lastRetry bound the pause after a failure.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 30 * time.Second
-	// unknownLease is how long a report counts of which the API server does not say it.
+	// unknownLease is the lease of a report if the API server does not return one.
 	unknownLease = 10 * time.Minute
-	// confirmAfter is when a report that was made soon after the start of its process is repeated. What a pod reports before kubelet's
-	// clock says that its container has started is taken for the former container's, and kubelet is told of a start after it.
+	// confirmAfter is the delay before repeating a report made soon after the process started. A report older than
+	// the container's start by the kubelet's clock counts for the former container, and the kubelet learns of a start
+	// late.
 	confirmAfter = 5 * time.Second
-	// spread of pauses, so that replicas that began together do not report together.
+	// spread jitters pauses, so that replicas that start together do not report together.
 	spread = 0.2
 )
 
 // Loaded is what a look at a process shows.
 type Loaded struct {
-	// Trusts are the anchors that it has loaded, Presents the leaves that it presents.
+	// Trusts are the anchors that the process has loaded, Presents the leaves that it presents.
 	Trusts, Presents []pki.Fingerprint
-	// StartedAt is when the process started, or when it was first seen.
+	// StartedAt is when the process started, or when it was first observed.
 	StartedAt time.Time
 }
 
@@ -44,7 +45,7 @@ func (l Loaded) equal(other Loaded) bool {
 	return slices.Equal(l.Trusts, other.Trusts) && slices.Equal(l.Presents, other.Presents) && l.StartedAt.Equal(other.StartedAt)
 }
 
-// Look says what a process has loaded.
+// Look returns what a process has loaded.
 type Look func(ctx context.Context) (Loaded, error)
 
 // Reporter reports for one process.
@@ -60,11 +61,11 @@ type Reporter struct {
 	renewAt time.Time
 }
 
-// State is how far a Reporter is.
+// State is the state of a Reporter.
 type State struct {
-	// Expires is until when the last accepted report counts, zero before the first.
+	// Expires is the end of the last accepted report, zero before the first.
 	Expires time.Time
-	// Problem is why the last look or report has failed, nil if it has not.
+	// Problem is why the last look or report failed, nil if it succeeded.
 	Problem *Problem
 }
 
@@ -73,7 +74,7 @@ func New(server Server, member Member, look Look) *Reporter {
 	return &Reporter{server: server, member: member, look: look, wake: make(chan struct{}, 1)}
 }
 
-// Wake has the Reporter look at once, and report if it sees something new.
+// Wake makes the Reporter look at once. It reports if the look shows something new.
 func (r *Reporter) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -81,7 +82,7 @@ func (r *Reporter) Wake() {
 	}
 }
 
-// State is what is known now.
+// State returns the current state.
 func (r *Reporter) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +115,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-// settle keeps what a look has brought, logs what is new, and returns when the next is due.
+// settle stores the result of a look, logs what is new, and returns the pause before the next look.
 func (r *Reporter) settle(ctx context.Context, problem *Problem) time.Duration {
 	r.mu.Lock()
 	former := r.state.Problem
@@ -131,7 +132,7 @@ func (r *Reporter) settle(ctx context.Context, problem *Problem) time.Duration {
 	return pause
 }
 
-// once looks, and reports what it sees if that is new or the former report is half over.
+// once looks, and reports the result if it is new or half of the lease is over.
 func (r *Reporter) once(ctx context.Context) *Problem {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -154,7 +155,7 @@ func (r *Reporter) once(ctx context.Context) *Problem {
 	if accepted.Expires != nil {
 		expires = accepted.Expires.Time
 	}
-	// The lease is of the API server's clock. If that leaves nothing, the pause is that of a failure.
+	// The lease is by the API server's clock. If nothing of it is left, pause as after a failure.
 	pause := max(expires.Sub(observedAt)/2, lastRetry)
 	if observedAt.Sub(loaded.StartedAt) < confirmAfter {
 		pause = confirmAfter
@@ -174,7 +175,7 @@ func (r *Reporter) report(loaded Loaded, observedAt time.Time) *v1alpha1.Acknowl
 	}
 }
 
-// texts is never nil: that nothing is trusted is a report too.
+// texts is never nil: trusting nothing is also a report.
 func texts(fingerprints []pki.Fingerprint) []string {
 	out := make([]string, 0, len(fingerprints))
 	for _, fingerprint := range fingerprints {

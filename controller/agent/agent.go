@@ -16,31 +16,32 @@ import (
 )
 
 const (
-	// step is how often files are looked at, listenStep how often the listening socket is: for that the kernel goes through all
-	// sockets of the node.
+	// step is the interval between checks of the files, listenStep between checks of the listening socket. The latter
+	// is longer because the kernel walks all sockets of the node for it.
 	step       = time.Second
 	listenStep = 5 * time.Second
-	// firstLook and lastLook bound the pause between looks at a program that has not caught up.
+	// firstLook and lastLook bound the pause between looks at a program that lags behind the files.
 	firstLook = 2 * time.Second
 	lastLook  = 30 * time.Second
-	// firstRetry and lastRetry bound the pause after a reload that has failed.
+	// firstRetry and lastRetry bound the pause after a failed reload.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// Reloader has the program load its files again. It is done when the program has said so, or was told.
+// Reloader makes the program load its files again. Reload returns when the program has confirmed that, or was merely
+// told.
 type Reloader interface {
 	Reload(ctx context.Context) error
 }
 
 // Config of an Agent.
 type Config struct {
-	// Certificate and Anchors are the mounted files; one may be "".
+	// Certificate and Anchors are the mounted files. One of them may be "".
 	Certificate, Anchors string
 	// Reload is nil for a program that reloads by itself.
 	Reload        Reloader
 	ReloadTimeout time.Duration
-	// Prove is where the program is looked at. Without it the files are reported after a reload.
+	// Prove is where the agent looks at the program. Without it the agent reports the files after a reload.
 	Prove  *Prove
 	Server acknowledge.Server
 	Member acknowledge.Member
@@ -52,22 +53,24 @@ type Agent struct {
 	follower *mountedfiles.Follower
 	reporter *acknowledge.Reporter
 	metrics  *metrics
-	// Of the goroutine of Run: when a reload, a look at the program and one at its socket are due, what they follow, how often a
-	// reload has failed, and who listened last.
+	// Owned by the goroutine of Run. retryAt, lookAt and listenAt are when the next reload, look at the program and
+	// look at its socket are due. changedAt is the last change that looks follow, failures counts failed reloads, and
+	// listens names the last listening sockets.
 	retryAt, lookAt, changedAt, listenAt time.Time
 	failures                             int
 	listens                              string
 
 	mu       sync.Mutex
 	problems map[part]*acknowledge.Problem
-	// mounted is the content of the files, nil before the first; reloaded is the one that the program was told of.
+	// mounted is the content of the files, nil before the first read. reloaded is the content that the program last
+	// loaded, by a reload or by its proof.
 	mounted, reloaded *content
-	// known are all anchors and leaves that were mounted.
+	// known and leaves are all anchors and leaves that were ever mounted.
 	known  []*pki.Certificate
 	leaves map[pki.Fingerprint]bool
-	// proof is what the program has shown last, nil if it has not, or was started again since.
+	// proof is what the program last showed, nil if it has shown nothing since it started.
 	proof *acknowledge.Loaded
-	// startedAt is when the process that is looked at was first seen.
+	// startedAt is when the current process was first observed.
 	startedAt time.Time
 }
 
@@ -98,7 +101,6 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// step does what is due.
 func (a *Agent) step(ctx context.Context, now time.Time) {
 	if a.follower.Changed() || a.problem(partFiles) != nil {
 		a.read(ctx)
@@ -117,7 +119,7 @@ func (a *Agent) step(ctx context.Context, now time.Time) {
 	a.metrics.set(a.all(), a.reporter.State().Expires)
 }
 
-// read takes what is mounted, or keeps what was.
+// read loads the mounted files. If that fails it keeps the former content.
 func (a *Agent) read(ctx context.Context) {
 	found, err := readContent(a.config.Certificate, a.config.Anchors)
 	if err != nil {
@@ -138,7 +140,7 @@ func (a *Agent) read(ctx context.Context) {
 	klog.FromContext(ctx).Info("Mounted", "leaf", found.leafName(), "anchors", len(found.anchors))
 }
 
-// owed says whether the program has to be told of what is mounted.
+// owed reports whether the program must be told to reload.
 func (a *Agent) owed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +180,7 @@ func (a *Agent) reload(ctx context.Context, now time.Time) {
 	a.reporter.Wake()
 }
 
-// settled says whether the program is seen to have what is mounted.
+// settled reports whether the program is known to have loaded the mounted content.
 func (a *Agent) settled() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +190,7 @@ func (a *Agent) settled() bool {
 	return a.mounted != nil && a.proof != nil && a.mounted.shown(a.proof)
 }
 
-// look says what the program has loaded, for the Reporter.
+// look returns what the program has loaded. It is the Look of the Reporter.
 func (a *Agent) look(ctx context.Context) (acknowledge.Loaded, error) {
 	if a.config.Prove != nil {
 		return a.prove(ctx)

@@ -12,9 +12,9 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// content is what is mounted. It never changes.
+// content is the content of the mounted files. It is immutable.
 type content struct {
-	// leaf is nil if there is no certificate to present, anchors are none if there is no bundle.
+	// leaf is nil without a certificate, and anchors is empty without a bundle.
 	leaf    *pki.Certificate
 	anchors []*pki.Certificate
 }
@@ -58,13 +58,13 @@ func (c *content) leafName() string {
 	return string(c.leaf.Fingerprint)
 }
 
-// shown says whether a program has shown that it has all of this, and no anchor besides.
+// shown reports whether a proof covers all of the content and, if there is a bundle, no other anchor.
 func (c *content) shown(proof *acknowledge.Loaded) bool {
 	return (c.leaf == nil || slices.Contains(proof.Presents, c.leaf.Fingerprint)) && c.unseen(proof) == nil && c.surplus(proof) == ""
 }
 
-// surplus is an anchor that a program still has and that is mounted no more, "" if there is none. Without a bundle nothing is
-// known of what there should be.
+// surplus is an anchor that the program still trusts and that is no longer mounted, "" if there is none. Without a
+// bundle the right anchors are unknown, so nothing is surplus.
 func (c *content) surplus(proof *acknowledge.Loaded) pki.Fingerprint {
 	for _, fingerprint := range proof.Trusts {
 		if len(c.anchors) > 0 && !slices.Contains(fingerprints(c.anchors), fingerprint) {
@@ -74,7 +74,7 @@ func (c *content) surplus(proof *acknowledge.Loaded) pki.Fingerprint {
 	return ""
 }
 
-// unseen is an anchor that a program has not shown to have loaded, nil if there is none.
+// unseen is a mounted anchor that the proof does not show as loaded, nil if there is none.
 func (c *content) unseen(proof *acknowledge.Loaded) *pki.Certificate {
 	for _, anchor := range c.anchors {
 		if !slices.Contains(proof.Trusts, anchor.Fingerprint) {
@@ -92,7 +92,8 @@ func fingerprints(certs []*pki.Certificate) []pki.Fingerprint {
 	return out
 }
 
-// remember keeps what a program that lags may still show. What a pod has mounted in its life is little.
+// remember adds content to what a lagging program may still show. It never shrinks: a pod mounts few certificates in
+// its life.
 func (a *Agent) remember(c *content) {
 	if c.leaf != nil {
 		a.leaves[c.leaf.Fingerprint] = true

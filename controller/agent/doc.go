@@ -1,29 +1,30 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent acknowledges for a program in the same pod that does not do so itself. It watches the files that both have
-// mounted, has the program reload them where it is told how, finds out what the program really has loaded, and reports that.
+// Package agent acknowledges for a program in the same pod that does not do so itself. It watches the mounted files
+// of the program, optionally makes it reload them, finds out what it really has loaded, and reports that.
 //
-//	mounted files ──► changed ──► reload ──► handshake on localhost ──► what it presents and lists ──► acknowledge
+//	mounted files ──► reload ──► handshake on localhost ──► presented leaf, listed CAs ──► acknowledge
 //
-// What it can prove. In a handshake a server presents a leaf, whose key it proves to have, and lists the authorities whose
-// clients it accepts, by their subjects (trust.Listed says what a list proves). Of a program without such a port nothing can be
-// seen: with Files the agent reports what was mounted when a reload succeeded, which is as true as the program's answer to
-// that reload. What a program trusts as a client cannot be seen at all.
+// In a handshake a server presents a leaf and proves that it has the key. It also lists, by subject, the CAs whose
+// clients it accepts; trust.Listed defines what such a list proves. Without such a port (--reports-files) the agent
+// reports what was mounted when a reload succeeded, which relies on the program's answer. The agent cannot see what a
+// program trusts as a client.
 //
 // Invariants:
 //
-//   - Nothing is acknowledged because it is mounted. Without a proof, or a reload that succeeded, there is no report.
-//   - What a server shows is reported only if it presents a leaf of the mounted bundle, or one that was mounted: a port that
-//     belongs to something else says nothing of the program.
-//   - A program that was started again (another socket listens at its port, or it was away) is a process of its own: what was
-//     seen before is not carried over.
-//   - A content is reloaded once, unless the reload itself fails; then again, later and later. A program that shows the content
-//     already is not reloaded.
-//   - No fault ends the agent. Each is a problem with a reason and the next step: in the log when it is new, in Health and in a
+//   - Mounted files alone are never acknowledged: a report needs a proof, or a reload that succeeded.
+//   - What a server shows counts only if it presents a leaf that was mounted, or one that chains to a mounted anchor.
+//     Any other port proves nothing about the program.
+//   - A restarted program (another socket listens at its port, or the port was unreachable) is a new process: earlier
+//     observations do not carry over.
+//   - The program reloads each content once. A failed reload is retried with growing pauses. A program that already
+//     shows the content is not reloaded.
+//   - No error ends the agent. Each is a problem with a reason and a next step: logged when new, and in Health and a
 //     metric while it lasts.
-//   - The key of the program is not read. That of a client certificate is, for each handshake, and kept nowhere.
+//   - The agent does not read the key of the program. It reads the key of a client certificate for each handshake and
+//     does not keep it.
 //
-// Goroutines: Run watches and reloads on that of its caller, and looks and reports on one more, for which it waits. Health may be
-// called from anywhere.
+// Goroutines: Run watches and reloads in the goroutine of its caller. It starts one more that looks and reports, and
+// waits for its end. Health is safe from any goroutine.
 package agent

@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/controller/acknowledge"
 )
 
-// Registry is where metrics are registered, such as a metrics.KubeRegistry.
+// Registry registers metrics, such as a metrics.KubeRegistry.
 type Registry interface {
 	MustRegister(metrics ...componentmetrics.Registerable)
 }

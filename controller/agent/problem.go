@@ -17,23 +17,24 @@ import (
 	"certrotation.dev/controller/evidence/connection"
 )
 
-// The reasons of problems, besides those of acknowledge.
+// The reasons of problems, in addition to those of acknowledge.
 const (
-	// ReasonFilesUnreadable: a mounted file is not there, or not what it should be.
+	// ReasonFilesUnreadable: a mounted file is missing or invalid.
 	ReasonFilesUnreadable acknowledge.Reason = "FilesUnreadable"
-	// ReasonReloadFailed: the program could not be told, or has said no.
+	// ReasonReloadFailed: the program could not be told to reload, or refused.
 	ReasonReloadFailed acknowledge.Reason = "ReloadFailed"
 	// ReasonNotReloaded: no reload has succeeded yet.
 	ReasonNotReloaded acknowledge.Reason = "NotReloaded"
-	// ReasonServerUnreachable: there was no handshake.
+	// ReasonServerUnreachable: no handshake took place.
 	ReasonServerUnreachable acknowledge.Reason = "ServerUnreachable"
-	// ReasonForeignServer: what answers is of another PKI.
+	// ReasonForeignServer: the server belongs to another PKI.
 	ReasonForeignServer acknowledge.Reason = "ForeignServer"
-	// ReasonStillFormer: the program shows less than what is mounted.
+	// ReasonStillFormer: the program shows a former state: another leaf, a mounted anchor missing, or an anchor that
+	// is no longer mounted.
 	ReasonStillFormer acknowledge.Reason = "StillFormer"
-	// ReasonNothingListed: the server names no authorities, so that what it trusts cannot be seen.
+	// ReasonNothingListed: the server lists no CAs, so its anchors cannot be seen.
 	ReasonNothingListed acknowledge.Reason = "NothingListed"
-	// ReasonSharedSubject: two authorities have one subject.
+	// ReasonSharedSubject: two CAs have the same subject.
 	ReasonSharedSubject acknowledge.Reason = "SharedSubject"
 )
 
@@ -47,7 +48,7 @@ var (
 	errNoHandshake = errors.New("there was no handshake")
 )
 
-// part is what a problem is with. Each has one at most.
+// part is what a problem is about. Each part has at most one problem.
 type part string
 
 const (
@@ -65,7 +66,7 @@ func (a *Agent) problem(p part) *acknowledge.Problem {
 	return a.problems[p]
 }
 
-// put notes a problem, or that there is none any more.
+// put sets the problem of a part, or clears it if nil.
 func (a *Agent) put(ctx context.Context, p part, problem *acknowledge.Problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,7 +88,7 @@ func (a *Agent) putLocked(ctx context.Context, p part, problem *acknowledge.Prob
 	}
 }
 
-// all are the problems of now, by their part.
+// all returns the current problems by part.
 func (a *Agent) all() map[part]*acknowledge.Problem {
 	state := a.reporter.State()
 	a.mu.Lock()
@@ -99,7 +100,7 @@ func (a *Agent) all() map[part]*acknowledge.Problem {
 	return out
 }
 
-// Health says whether all is as it should be, and what is not, one part on each line.
+// Health reports whether everything is in order, and the state of each part on a line of its own.
 func (a *Agent) Health() (bool, string) {
 	problems, state := a.all(), a.reporter.State()
 	var text strings.Builder
@@ -120,7 +121,7 @@ func (a *Agent) Health() (bool, string) {
 
 const nextReload = "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it"
 
-// lagging says in what a program that was seen falls behind what is mounted, nil if in nothing.
+// lagging returns how the program lags behind the mounted content, nil if it does not.
 func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *acknowledge.Problem {
 	if a.mounted == nil || a.mounted.shown(proof) {
 		return nil

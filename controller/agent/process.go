@@ -15,11 +15,11 @@ import (
 	"syscall"
 )
 
-// SignalReload sends a signal to a process. That it was sent is all that is known then: the program says nothing.
+// SignalReload sends a signal to a process. Success means only that the signal was sent: the program does not answer.
 type SignalReload struct {
 	Signal syscall.Signal
-	// PIDFile is written by the program, ProcessName is as /proc/PID/comm has it, which is 15 characters long at most. One of
-	// both is set. The containers of the pod have to share their processes.
+	// PIDFile is written by the program. ProcessName is the name in /proc/PID/comm, which has at most 15 characters.
+	// Exactly one of both is set. The containers of the pod must share their process namespace.
 	PIDFile, ProcessName string
 	// Processes is /proc.
 	Processes fs.FS
@@ -32,7 +32,8 @@ func (s *SignalReload) Reload(context.Context) error {
 		return err
 	}
 	for _, pid := range targets {
-		// kill reaches whole groups by other numbers, 1 is the pod's own, and this is the agent.
+		// kill(2) signals groups for other numbers, 1 is the first process of the pod, and the agent must not signal
+		// itself.
 		if pid <= 1 || pid == os.Getpid() {
 			return fmt.Errorf("process %d is not the program's: set shareProcessNamespace: true, and compare with the flags", pid)
 		}
@@ -70,8 +71,8 @@ func (s *SignalReload) targets() ([]int, error) {
 	return found, nil
 }
 
-// named are the processes of a name, without those whose parent has that name too: a program that starts workers hands them
-// what it has loaded.
+// named returns the processes with a name, without those whose parent has that name too: a program hands what it has
+// loaded to its workers.
 func named(processes fs.FS, name string) ([]int, error) {
 	entries, err := fs.ReadDir(processes, ".")
 	if err != nil {
@@ -83,7 +84,7 @@ func named(processes fs.FS, name string) ([]int, error) {
 		if err != nil {
 			continue
 		}
-		// What ends meanwhile is not meant.
+		// Skip a process that ends meanwhile.
 		if stat, err := fs.ReadFile(processes, path.Join(entry.Name(), "stat")); err == nil {
 			if comm, parent, ok := parseStat(string(stat)); ok && comm == name {
 				parents[pid] = parent
@@ -99,7 +100,7 @@ func named(processes fs.FS, name string) ([]int, error) {
 	return out, nil
 }
 
-// parseStat reads name and parent of /proc/PID/stat: PID (NAME) STATE PARENT ... The name may have anything in it.
+// parseStat reads name and parent of /proc/PID/stat: PID (NAME) STATE PARENT ... NAME may contain any character.
 func parseStat(stat string) (name string, parent int, ok bool) {
 	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if begin < 0 || end < begin {

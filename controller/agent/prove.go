@@ -22,34 +22,33 @@ import (
 )
 
 const (
-	// handshakeTimeout is patience with a server in the same pod.
+	// handshakeTimeout bounds a handshake with a server in the same pod.
 	handshakeTimeout = 10 * time.Second
-	// farewell is how long, and how much, is read after the connection was closed towards the server.
+	// farewell and farewellBytes bound what is read after the agent has closed its side of the connection.
 	farewell      = time.Second
 	farewellBytes = 64 << 10
-	// maxChain bounds what is verified of a server that may be anybody.
+	// maxChain bounds the certificates that are verified of an unknown server.
 	maxChain = 5
 )
 
-// Prove is where a program is looked at.
+// Prove configures the handshake with the program.
 type Prove struct {
 	// Address is HOST:PORT of this pod.
 	Address string
-	// ServerName is sent to a server that has several certificates, "" for none.
+	// ServerName is the SNI for a server with several certificates, "" for none.
 	ServerName string
-	// ClientCertificate and ClientKey are files of what is presented to a server that asks, "" for nothing.
+	// ClientCertificate and ClientKey are files of the pair to present if the server asks, "" for none.
 	ClientCertificate, ClientKey string
-	// network is that of the pod, unless it is set by a test.
+	// network is the pod network unless a test sets it.
 	network network
 }
 
-// network connects to an address, and names the sockets that listen at its port, "" where that cannot be known.
+// network dials, and names the sockets that listen at the port of an address, "" if that is unknown.
 type network interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 	Listeners(address string) string
 }
 
-// podNetwork is the network of this pod.
 type podNetwork struct{ net.Dialer }
 
 func (p *Prove) networkOrDefault() network {
@@ -59,7 +58,7 @@ func (p *Prove) networkOrDefault() network {
 	return &podNetwork{}
 }
 
-// prove shakes hands with the program. What it shows is the proof, whatever is mounted.
+// prove does a handshake with the program. The proof is what the program shows, regardless of what is mounted.
 func (a *Agent) prove(ctx context.Context) (acknowledge.Loaded, error) {
 	begun := time.Now()
 	shown, err := a.config.Prove.shake(ctx)
@@ -88,7 +87,7 @@ func (a *Agent) prove(ctx context.Context) (acknowledge.Loaded, error) {
 	return proof, nil
 }
 
-// shake shows what the server presents and lists.
+// shake returns what the server presents and lists.
 func (p *Prove) shake(ctx context.Context) (connection.Shown, error) {
 	pair, err := p.pair()
 	if err != nil {
@@ -119,11 +118,11 @@ func (p *Prove) shake(ctx context.Context) (connection.Shown, error) {
 	return shown, nil
 }
 
-// leave closes the connection in order, so that the server does not see a reset in its own handshake.
+// leave closes the connection in order, so that the server sees no reset during its handshake.
 func leave(conn *tls.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(farewell))
 	_ = conn.CloseWrite()
-	// What the server still has to say is of no interest here.
+	// The agent needs nothing more from the server.
 	_, _ = io.CopyN(io.Discard, conn, farewellBytes)
 }
 
@@ -147,8 +146,8 @@ func (p *Prove) pair() (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// recognise returns the leaf that a server presents if it is of this program: it was mounted, or it chains to an anchor that
-// was. Whether anybody accepts it is another question.
+// recognise returns the leaf of a server if it belongs to this program: the leaf was mounted, or it chains to an
+// anchor that was. It does not check whether any peer accepts the leaf.
 func (a *Agent) recognise(chain []*x509.Certificate) (*pki.Certificate, error) {
 	var leaf *pki.Certificate
 	for i, link := range chain[:min(len(chain), maxChain)] {

@@ -14,21 +14,22 @@ import (
 	"unicode"
 )
 
-// mostAnswer bounds what is told of a program's answer.
+// mostAnswer bounds how many bytes of the program's answer an error quotes.
 const mostAnswer = 200
 
-// HTTPReload asks the program by a request.
+// HTTPReload reloads the program by an HTTP request.
 type HTTPReload struct {
 	Method, URL string
 }
 
-// Reload implements Reloader: the answer has to be one of success.
+// Reload implements Reloader: the answer must have a 2xx status.
 func (h *HTTPReload) Reload(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, h.Method, h.URL, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("make the request to reload: %w", err)
 	}
-	// A connection of its own: one that was kept may be to a program that has gone. A redirection may lead out of the pod.
+	// No kept connection, because it may lead to a process that has ended. No redirect, because it may lead out of
+	// the pod.
 	client := &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -45,12 +46,12 @@ func (h *HTTPReload) Reload(ctx context.Context) error {
 	return nil
 }
 
-// ExecReload runs a command of this container.
+// ExecReload runs a command in this container.
 type ExecReload struct {
 	Command []string
 }
 
-// Reload implements Reloader: the command has to exit with 0.
+// Reload implements Reloader: the command must exit with 0.
 func (e *ExecReload) Reload(ctx context.Context) error {
 	var said bytes.Buffer
 	command := exec.CommandContext(ctx, e.Command[0], e.Command[1:]...) //nolint:gosec // the command is that of a flag

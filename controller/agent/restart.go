@@ -18,8 +18,8 @@ import (
 // listening is the state LISTEN in /proc/net/tcp, which lists those sockets first.
 const listening = "0A"
 
-// noticeRestart begins anew with a process that listens by another socket than before. All containers of a pod have one
-// network, so that its sockets can be seen.
+// noticeRestart resets the observations if another socket listens than before. The containers of a pod share one
+// network namespace, so the agent sees the sockets.
 func (a *Agent) noticeRestart() {
 	listens := a.config.Prove.networkOrDefault().Listeners(a.config.Prove.Address)
 	if listens == a.listens {
@@ -30,14 +30,14 @@ func (a *Agent) noticeRestart() {
 	a.lookAt, a.changedAt = time.Time{}, time.Now()
 }
 
-// away forgets what was seen: whoever answers next may be another process.
+// away forgets the observations: the next server may be another process.
 func (a *Agent) away() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.proof, a.startedAt = nil, time.Time{}
 }
 
-// Listeners implements network by the tables of the kernel.
+// Listeners implements network with the socket tables of the kernel.
 func (*podNetwork) Listeners(address string) string {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -60,7 +60,7 @@ func (*podNetwork) Listeners(address string) string {
 	return strings.Join(sockets, " ")
 }
 
-// socketsAt reads the inodes of the sockets that listen at a port.
+// socketsAt returns the inodes of the sockets that listen at a port.
 func socketsAt(table io.Reader, port uint64) []string {
 	suffix, lines := fmt.Sprintf(":%04X", port), bufio.NewScanner(table)
 	var sockets []string

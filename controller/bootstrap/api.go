@@ -29,33 +29,33 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// object of the core group or of the group of configurations.
+// object is of the core group or of the configuration group.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// API is an API server in memory, in which it is always now. It answers the requests of its clients ([API.RoundTrip]), and is
-// the inventory of what it holds.
+// API is an in-memory API server at a fixed time. It answers the requests of its clients ([API.RoundTrip]) and is the
+// inventory of its objects.
 type API struct {
 	client  kubernetes.Interface
 	records configclient.ConfigV1alpha1Interface
 	scheme  *runtime.Scheme
-	// requests reads what a request is about.
+	// requests parses requests.
 	requests genericapirequest.RequestInfoResolver
-	// kinds are those that can be asked for, by their resources.
+	// kinds that are served, by their resources.
 	kinds   map[schema.GroupVersionResource]schema.GroupVersionKind
 	objects map[key]object
 	now     time.Time
 	// version is the resource version of the last write.
 	version int
-	// writes names what was written, as "create secrets/NAME", in order.
+	// writes lists the writes of clients in order, as "create secrets/NAME".
 	writes []string
-	// known are the facts of a namespace at a version.
+	// known caches the facts of each namespace, valid for one version.
 	known map[string]facts
 }
 
-// key is what there is one object of.
+// key identifies an object.
 type key struct {
 	schema.GroupVersionKind
 	types.NamespacedName
@@ -67,7 +67,7 @@ type facts struct {
 	namespace *inventory.Namespace
 }
 
-// NewAPI returns an API with the objects. They get UIDs and resource versions.
+// NewAPI returns an API with the objects. It sets their UIDs and resource versions.
 func NewAPI(now time.Time, objects ...object) (*API, error) {
 	a := &API{
 		scheme: runtime.NewScheme(), objects: map[key]object{}, now: now, known: map[string]facts{},
@@ -91,7 +91,7 @@ func NewAPI(now time.Time, objects ...object) (*API, error) {
 	return a, a.add(objects...)
 }
 
-// add stores objects that nobody has written through a client.
+// add stores objects without recording a write of a client.
 func (a *API) add(objects ...object) error {
 	for _, o := range objects {
 		kinds, _, err := a.scheme.ObjectKinds(o)
@@ -106,7 +106,7 @@ func (a *API) add(objects ...object) error {
 	return nil
 }
 
-// put stores an object with what a server gives it.
+// put stores an object and sets the fields that a server sets.
 func (a *API) put(kind schema.GroupVersionKind, o object) {
 	a.version++
 	o.GetObjectKind().SetGroupVersionKind(kind)
@@ -126,7 +126,7 @@ func kindOf(o object) string { return o.GetObjectKind().GroupVersionKind().Kind 
 
 func copied[T object](o T) T { return o.DeepCopyObject().(T) }
 
-// list all objects of a type in a namespace, ordered by name. They are copies.
+// list returns copies of all objects of a type in a namespace, ordered by name.
 func list[T object](a *API, namespace string) []T {
 	var out []T
 	for _, stored := range a.objects {
@@ -138,7 +138,7 @@ func list[T object](a *API, namespace string) []T {
 	return out
 }
 
-// get a copy of an object.
+// get returns a copy of an object.
 func get[T object](a *API, namespace, name string) (T, error) {
 	wanted := types.NamespacedName{Namespace: namespace, Name: name}
 	for _, stored := range a.objects {
@@ -150,8 +150,8 @@ func get[T object](a *API, namespace, name string) (T, error) {
 	return none, fmt.Errorf("there is no %s %s", strings.TrimPrefix(fmt.Sprintf("%T", none), "*v1."), name)
 }
 
-// Changes names every write of a client so far, as "create secrets/NAME", in order, but for those of records: that a
-// controller writes down who counts changes nothing.
+// Changes lists every write of a client so far in order, as "create secrets/NAME". It omits writes of records: a
+// controller that records its roster changes no other object.
 func (a *API) Changes() []string {
 	return slices.DeleteFunc(slices.Clone(a.writes), func(write string) bool {
 		_, object, _ := strings.Cut(write, " ")

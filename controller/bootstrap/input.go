@@ -24,19 +24,19 @@ import (
 // MaxInputBytes bounds the input.
 const MaxInputBytes = 16 << 20
 
-// classKind is the kind of what the owner of the nodes permits.
+// classKind is the kind of the permissions that the owner of the nodes grants.
 const classKind = "StaticPodClass"
 
-// Input are the objects to begin with.
+// Input are the objects to start with.
 type Input struct {
-	// known are those that this package works with.
+	// known are the objects that this package works with.
 	known []object
-	// others are passed on as they are, such as roles.
+	// others are passed on unchanged, such as roles.
 	others []*unstructured.Unstructured
 }
 
-// Parse reads YAML documents, as kubectl would apply them. What this package works with is read strictly: a field that it
-// does not know is an error.
+// Parse reads YAML documents, as kubectl applies them. It reads the kinds that this package works with strictly: an
+// unknown field is an error.
 func Parse(data []byte) (*Input, error) {
 	in := &Input{}
 	if err := in.read(data); err != nil {
@@ -48,7 +48,6 @@ func Parse(data []byte) (*Input, error) {
 	return in, nil
 }
 
-// read adds the documents of one file.
 func (in *Input) read(data []byte) error {
 	documents, err := document.Split(data, MaxInputBytes)
 	if err != nil {
@@ -103,7 +102,7 @@ func (in *Input) add(text []byte) error {
 	return nil
 }
 
-// addConfiguration takes nothing of the group but what people write: what a system remembers begins with the system.
+// addConfiguration accepts only the kinds of the group that people write. Records begin with the cluster.
 func (in *Input) addConfiguration(kind string, text []byte) error {
 	switch kind {
 	case classKind:
@@ -136,7 +135,7 @@ func (in *Input) addOther(text []byte) error {
 	return nil
 }
 
-// keepStrings does what a server does with stringData.
+// keepStrings merges stringData into data, as an API server does.
 func keepStrings(secret *corev1.Secret) {
 	if secret.Data == nil && len(secret.StringData) > 0 {
 		secret.Data = map[string][]byte{}
@@ -159,7 +158,7 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
-// of returns the objects of one type, in the order in which they were given.
+// of returns the objects of one type in the order of the input.
 func of[T object](in *Input) []T {
 	var out []T
 	for _, known := range in.known {
@@ -170,7 +169,6 @@ func of[T object](in *Input) []T {
 	return out
 }
 
-// namespaced are the configurations, ConfigMaps and Secrets.
 func (in *Input) namespaced() []object {
 	return slices.DeleteFunc(slices.Clone(in.known), func(o object) bool {
 		switch o.(type) {
@@ -181,7 +179,7 @@ func (in *Input) namespaced() []object {
 	})
 }
 
-// namespaces are those of namespaced objects, ordered.
+// namespaces are the namespaces of namespaced objects, sorted.
 func (in *Input) namespaces() []string {
 	var out []string
 	for _, o := range in.namespaced() {
@@ -191,7 +189,7 @@ func (in *Input) namespaces() []string {
 	return slices.Compact(out)
 }
 
-// documentation are the networks that stand in examples and that nobody has.
+// documentation returns the networks that are reserved for documentation.
 func documentation() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
@@ -199,7 +197,7 @@ func documentation() []netip.Prefix {
 	}
 }
 
-// validate returns everything that is wrong with the input as a whole.
+// validate returns every problem of the input as a whole.
 func (in *Input) validate() error {
 	var errs []error
 	nodes := of[*corev1.Node](in)
@@ -228,8 +226,8 @@ func (in *Input) validate() error {
 	return errors.Join(append(errs, in.checkConsent()...)...)
 }
 
-// checkConsent refuses a Namespace that has a configuration and is not managed: nothing would go on there once the cluster
-// runs. One that is not among the objects exists already, or is named to certrotation by --namespaces.
+// checkConsent refuses a Namespace that has a configuration and is not managed: certrotation would do nothing there
+// once the cluster runs. A Namespace outside of the input already exists, or --namespaces names it.
 func (in *Input) checkConsent() []error {
 	var errs []error
 	for _, namespace := range of[*corev1.Namespace](in) {
@@ -244,7 +242,7 @@ func (in *Input) checkConsent() []error {
 	return errs
 }
 
-// checkAddresses refuses nodes that cannot be reached where they say they are: their certificates would be useless.
+// checkAddresses refuses nodes whose addresses other nodes cannot reach: their certificates would be useless.
 func checkAddresses(node *corev1.Node) []error {
 	var errs []error
 	count := 0

@@ -18,17 +18,17 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Order of the manifests: a namespace before what is in it, and a configuration, with which a controller begins to work,
-// after everything that it would otherwise make itself.
+// Order of the manifests: a namespace precedes its objects. A configuration, which starts the work of a controller,
+// follows everything that the controller would otherwise make itself.
 const (
 	orderNamespace     = "00"
 	orderObject        = "10"
 	orderConfiguration = "90"
 )
 
-// manifests returns every object as YAML by file name. The order of the names is the one to create them in. Nodes are not
-// among them: kubelets register themselves. Nor are records of who counts: a node has its UID only then, so a controller
-// writes them when it sees the nodes.
+// manifests returns every object as YAML by file name, to be created in the order of the names. It omits nodes,
+// because kubelets register themselves. It also omits records: they need the UIDs of the nodes, so the controller
+// writes them when it observes the nodes.
 func manifests(in *Input, api *API) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	var errs []error
@@ -55,7 +55,7 @@ func manifests(in *Input, api *API) (map[string][]byte, error) {
 	return out, errors.Join(errs...)
 }
 
-// addManifest takes off what only a server may set.
+// addManifest removes the fields that only a server may set.
 func addManifest(out map[string][]byte, order string, object object) error {
 	kind := kindOf(object)
 	object.SetResourceVersion("")
@@ -87,7 +87,8 @@ func put(out map[string][]byte, name string, fields map[string]any) error {
 	return nil
 }
 
-// fileName keeps letters, digits, dots and dashes of a name; other kinds than Secrets may have colons in it.
+// fileName replaces all but letters, digits, dots and dashes: names of other kinds, unlike those of Secrets, may
+// contain colons.
 func fileName(order, kind string, object metav1.Object) string {
 	plain := strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

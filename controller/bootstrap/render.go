@@ -20,29 +20,29 @@ import (
 
 // Result is everything that the first nodes and the first API server need.
 type Result struct {
-	// Manifests are all objects as YAML by file name, in whose order they are created.
+	// Manifests are all objects as YAML by file name, to be created in the order of the names.
 	Manifests map[string][]byte
-	// TLS are the bundles, and the pairs that belong to no node, by file name.
+	// TLS are the bundles, and the pairs that no rollout brings to a node, by file name.
 	TLS map[string][]byte
-	// Nodes are the disks of the nodes, ordered by name.
+	// Nodes are the contents of the nodes' disks, ordered by node name.
 	Nodes []Node
 }
 
-// Node is what one rollout puts on the disk of one node.
+// Node is what one rollout writes to the disk of one node.
 type Node struct {
 	Name, Address string
-	// Rollout is the name of the static pod; the directories are those of its configuration.
+	// Rollout is the name of the static pod. The directories come from its StaticPodClass.
 	Rollout                              string
 	Revision                             int
 	ResourceDirectory, ManifestDirectory string
-	// ManifestFile is the name of the manifest, and Permitted what the StaticPodClass permits of the pod.
+	// ManifestFile is the name of the manifest. Permitted is what the StaticPodClass permits the pod.
 	ManifestFile string
 	Permitted    *configv1alpha1.PermittedPod
-	// Companions are the other static pods that the revision brings.
+	// Companions are the other static pods of the revision.
 	Companions []configv1alpha1.PermittedCompanion
-	// Hashes of the revision, which holds what is for other nodes too.
+	// Hashes of the whole revision, which includes content for other nodes.
 	ContentHash, RestartHash string
-	// Content is what is for this node.
+	// Content for this node.
 	Content revision.Content
 }
 
@@ -108,7 +108,8 @@ func (out *Result) addRollouts(api *API, namespace *inventory.Namespace) error {
 	return nil
 }
 
-// addTLS adds what processes outside of the nodes' static pods present and verify, of which the first kube-apiserver is one.
+// addTLS adds the bundles and pairs for processes other than the nodes' static pods, such as the first
+// kube-apiserver.
 func (out *Result) addTLS(api *API, namespace *inventory.Namespace) error {
 	for _, domain := range namespace.Domains {
 		configMap, err := get[*corev1.ConfigMap](api, namespace.Name, domain.Bundle.Name)
@@ -136,7 +137,7 @@ func (out *Result) addTLS(api *API, namespace *inventory.Namespace) error {
 	return nil
 }
 
-// ofNode says whether a leaf is one of those that a rollout brings to its node.
+// ofNode reports whether a rollout brings a leaf to its node.
 func ofNode(namespace *inventory.Namespace, leaf string) bool {
 	for _, rollout := range namespace.Rollouts {
 		for _, leaves := range rollout.Leaves {

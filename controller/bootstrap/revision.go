@@ -21,19 +21,18 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// first is the number of the revision that is made here.
+// first is the number of the revision that this package makes.
 const first = 1
 
-// reasonBootstrap is why there is a revision 1.
 const reasonBootstrap = "it was rendered before there was an API server"
 
-// Revision is the first one of a rollout.
+// Revision is the first revision of a rollout.
 type Revision struct {
 	Rollout *inventory.Rollout
 	Content revision.Content
 }
 
-// cut makes revision 1 of a rollout from what the API holds: its content, and the objects that hold it in the API.
+// cut makes revision 1 of a rollout from the objects of the API: its content, and the objects that store it.
 func cut(api *API, namespace string, rollout *inventory.Rollout) (*Revision, error) {
 	content, err := contentOf(api, namespace, rollout, asNamed)
 	if err != nil {
@@ -48,12 +47,13 @@ func cut(api *API, namespace string, rollout *inventory.Rollout) (*Revision, err
 	return out, out.copyAll(api, namespace)
 }
 
-// asNamed and ofFirst are the names of the sources of a revision, and of their copies in the first one.
+// asNamed and ofFirst return the name of a source, and the name of its copy in the first revision.
 func asNamed(name string) string { return name }
 
 func ofFirst(name string) string { return revision.CopyName(name, first) }
 
-// contentOf the objects that a rollout names, or of their copies. Each consents to the configuration.
+// contentOf returns the content of the sources of a rollout, or of their copies. Each must consent to the
+// configuration.
 func contentOf(api *API, namespace string, rollout *inventory.Rollout, named func(string) string) (revision.Content, error) {
 	config := rollout.Config
 	out := revision.Content{
@@ -87,7 +87,7 @@ func contentOf(api *API, namespace string, rollout *inventory.Rollout, named fun
 	return out, errors.Join(errs...)
 }
 
-// consented fails for an object that no controller would bring to a node later.
+// consented fails for an object without consent: a controller would never bring it to a node.
 func consented(o object, configuration string) error {
 	if trust.Consents(o.GetAnnotations(), configuration) {
 		return nil
@@ -96,7 +96,7 @@ func consented(o object, configuration string) error {
 		kindOf(o), o.GetName(), configuration, trust.AnnotationConfiguration, configuration)
 }
 
-// valuesOf a ConfigMap are data and binaryData together, whose keys are distinct.
+// valuesOf merges data and binaryData of a ConfigMap. Their keys are distinct.
 func valuesOf(configMap *corev1.ConfigMap) map[string][]byte {
 	out := maps.Clone(configMap.BinaryData)
 	if out == nil {
@@ -108,7 +108,7 @@ func valuesOf(configMap *corev1.ConfigMap) map[string][]byte {
 	return out
 }
 
-// copyAll makes the objects of the revision, which is ready at once: they all go to the same directory.
+// copyAll adds the objects of the revision. It is ready at once, because all objects go to the same directory.
 func (r *Revision) copyAll(api *API, namespace string) error {
 	config := r.Rollout.Config
 	copies := []object{r.status(namespace)}
@@ -135,8 +135,8 @@ func (r *Revision) copyAll(api *API, namespace string) error {
 	return api.add(copies...)
 }
 
-// copyMeta has no owner reference: the UID of its owner is known only once an API server has made the owner, and a wrong
-// one has the garbage collector delete the copy. The label says whose it is instead.
+// copyMeta sets no owner reference: the owner has no UID before a real API server creates it, and with a wrong one
+// the garbage collector deletes the copy. The label names the owner instead.
 func (r *Revision) copyMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: ofFirst(name), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
@@ -155,7 +155,7 @@ func (r *Revision) status(namespace string) *corev1.ConfigMap {
 	return out
 }
 
-// companions are what the class says of those of the rollout.
+// companions are the class's permissions for the companions of the rollout.
 func (r *Revision) companions() []configv1alpha1.PermittedCompanion {
 	var out []configv1alpha1.PermittedCompanion
 	for _, name := range r.Rollout.Config.Companions {
@@ -164,7 +164,7 @@ func (r *Revision) companions() []configv1alpha1.PermittedCompanion {
 	return out
 }
 
-// checkManifest makes the manifests for a node, so that what is wrong with a template is found before anything is written.
+// checkManifest makes the manifests of a node, to find errors in the templates before anything is written.
 func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 	if len(node.Addresses) == 0 {
 		return errors.New("it has no InternalIP")
@@ -193,7 +193,7 @@ func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 	return nil
 }
 
-// contentFor a node has of the aggregate its own leaves only, and everything else whole.
+// contentFor returns the content for a node: of the aggregate only the node's own leaves, and everything else whole.
 func (r *Revision) contentFor(node *inventory.Node) revision.Content {
 	out := r.Content
 	out.Secrets = map[string]map[string][]byte{}

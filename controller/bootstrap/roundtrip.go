@@ -24,7 +24,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// resources are the kinds of the groups, by the resource of their requests.
+// resources maps the resources of the groups to their kinds.
 func resources(known *runtime.Scheme, groups ...schema.GroupVersion) map[schema.GroupVersionResource]schema.GroupVersionKind {
 	out := map[schema.GroupVersionResource]schema.GroupVersionKind{}
 	for _, group := range groups {
@@ -36,8 +36,8 @@ func resources(known *runtime.Scheme, groups ...schema.GroupVersion) map[schema.
 	return out
 }
 
-// RoundTrip answers a request: get, list, create and update are all that the controllers need while everything is made.
-// Everything else is refused.
+// RoundTrip answers get, list, create and update, which are all that the controllers need here. It refuses everything
+// else.
 func (a *API) RoundTrip(req *http.Request) (*http.Response, error) {
 	code := http.StatusOK
 	answer, err := a.answer(req)
@@ -103,7 +103,6 @@ func (a *API) listed(options url.Values, kind schema.GroupVersionKind, info *gen
 	return map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind + "List", "items": items}, nil
 }
 
-// written creates or updates an object.
 func (a *API) written(req *http.Request, kind schema.GroupVersionKind, info *genericapirequest.RequestInfo) (any, error) {
 	o, err := a.decode(req, kind)
 	if err != nil {

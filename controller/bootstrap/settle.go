@@ -26,10 +26,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// maxRounds bounds how often everything is looked at. A new trust domain takes a handful.
+// maxRounds bounds the rounds of reconciliation. A new trust domain takes a handful.
 const maxRounds = 100
 
-// Settle lets the rotation controller work on a namespace until it has nothing to do, and checks that the result is
+// Settle runs the rotation controller on a namespace until nothing is left to do, and checks that the result is
 // complete.
 func Settle(ctx context.Context, api *API, namespace string) error {
 	controller, err := rotation.New(rotation.Config{
@@ -51,7 +51,7 @@ func Settle(ctx context.Context, api *API, namespace string) error {
 	return fmt.Errorf("namespace %s: the controller still writes after %d rounds", namespace, maxRounds)
 }
 
-// frozen is a clock at the time of the API: nothing falls due while everything is made.
+// frozen is a clock that stands still at the time of the API: nothing falls due meanwhile.
 type frozen struct {
 	clock.RealClock
 	now time.Time
@@ -61,14 +61,14 @@ func (f frozen) Now() time.Time { return f.now }
 
 func (f frozen) Since(t time.Time) time.Duration { return f.now.Sub(t) }
 
-// end lets the queue of a controller, which was never run, end its goroutines.
+// end ends the goroutines of the queue of a controller that never ran.
 func end(ctx context.Context, controller *rotation.Controller) {
 	ended, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	cancel()
 	controller.Run(ended)
 }
 
-// round looks at every domain once, and at the aggregates of what that has left.
+// round reconciles every domain once, and then the aggregates.
 func round(ctx context.Context, controller *rotation.Controller, api *API, name string) error {
 	if namespace := api.Namespace(name); namespace != nil {
 		for _, domain := range namespace.Domains {
@@ -83,7 +83,7 @@ func round(ctx context.Context, controller *rotation.Controller, api *API, name 
 	return nil
 }
 
-// complete returns everything that is missing for a namespace that can be used.
+// complete returns everything that keeps a namespace from being usable.
 func complete(api *API, name string) error {
 	namespace := api.Namespace(name)
 	if namespace == nil {
@@ -136,15 +136,15 @@ func completeAggregates(namespace *inventory.Namespace) []error {
 	return errs
 }
 
-// silent drops events: nobody could read them.
+// silent drops events: there is no API to store them.
 type silent struct{}
 
 var _ events.EventRecorder = silent{}
 
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
-// Adopt does what will happen when the manifests have been created in a real API: it lets the controller work on them, and
-// fails if that changes anything of them, or if revision 1 is not what its status says. Nodes are those of the input.
+// Adopt simulates the start of a controller after the manifests exist in a real API. It fails if the controller
+// changes any of them, or if the content of revision 1 does not match its status. The nodes come from the input.
 func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time.Time) error {
 	again := &Input{}
 	for _, node := range of[*corev1.Node](in) {
@@ -182,7 +182,7 @@ func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time
 	return nil
 }
 
-// sameRevision compares the sources as they are, and their copies, with the status.
+// sameRevision compares the sources and their copies with the status.
 func sameRevision(api *API, namespace string, rollout *inventory.Rollout) error {
 	status, err := get[*corev1.ConfigMap](api, namespace, revision.StatusName(first))
 	if err != nil {

@@ -29,7 +29,8 @@ import (
 // FieldManager owns the CA bundles.
 const FieldManager = "certrotation-ca-injector"
 
-// OwnAPIService is the registration of our API: kube-apiserver verifies our own servers by its caBundle.
+// OwnAPIService registers the API of certrotation. kube-apiserver verifies the servers of certrotation by its
+// caBundle.
 const OwnAPIService = "v1alpha1.certrotation.dev"
 
 const (
@@ -38,20 +39,20 @@ const (
 	lastRetry  = time.Minute
 )
 
-// target is an object with anchors.
+// target is an object that holds a CA bundle.
 type target = trust.InjectionTarget
 
-// key is an entry of the queue: a target, or with a namespace instead all targets that ask for a bundle from there, or a kind
-// of which is not known whether it is served.
+// key is an entry of the queue: a target, a namespace for all targets that ask for a bundle from there, or a kind to
+// ask the API server about.
 type key struct {
 	target    target
 	namespace string
 	kind      configv1alpha1.InjectionKind
 }
 
-// Inventory is what the controller asks of registry/view/inventory.
+// Inventory is the part of registry/view/inventory that the controller uses.
 type Inventory interface {
-	// Managed says whether a namespace is.
+	// Managed reports whether a namespace is managed.
 	Managed(namespace string) bool
 	// Sources and Namespace answer from the cache, nil if there is no configuration.
 	Sources(namespace string) *inventory.Sources
@@ -60,23 +61,23 @@ type Inventory interface {
 
 // Config of a Controller.
 type Config struct {
-	// Targets reads and writes the objects, and Metadata watches them.
+	// Targets reads and writes the objects. Metadata watches them.
 	Targets  dynamic.Interface
 	Metadata metadata.Interface
-	// Client and Configurations read the bundle and what consents to its use before a write.
+	// Before a write, Client reads the bundle, and Configurations the configuration that consents to its use.
 	Client         kubernetes.Interface
 	Configurations configclient.RotationConfigurationsGetter
 	Inventory      Inventory
 	Recorder       events.EventRecorder
-	// Wrote is told of each target that was written with a bundle of a namespace; nil for nobody. It must not block.
+	// Wrote is called after each write of a target with a bundle of the namespace. It may be nil and must not block.
 	Wrote func(namespace string, written trust.InjectionTarget)
-	// Every has all targets watched that ask for a bundle, and not only OwnAPIService.
+	// Every makes the controller watch all targets that ask for a bundle, not only OwnAPIService.
 	Every bool
-	// CertManager has the annotation of cert-manager understood.
+	// CertManager enables the annotation of cert-manager.
 	CertManager bool
 	// Installation is the namespace that certrotation is installed in, "" for any.
 	Installation string
-	// Metrics to register at, nil for none.
+	// Metrics registers the metrics, nil for none.
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
@@ -90,7 +91,7 @@ type Controller struct {
 	by      apply.By
 	memory  *memory
 	watches watches
-	// services are the kinds that need not be served. Only what is in them changes.
+	// services are the kinds that an API server need not serve. The map itself never changes.
 	services map[configv1alpha1.InjectionKind]*service
 }
 
@@ -122,7 +123,6 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// kinds are those that are watched.
 func (c *Controller) kinds() []configv1alpha1.InjectionKind {
 	if !c.cfg.Every {
 		return []configv1alpha1.InjectionKind{configv1alpha1.InjectAPIService}
@@ -134,10 +134,10 @@ func (c *Controller) kinds() []configv1alpha1.InjectionKind {
 	return out
 }
 
-// NamespaceChanged has the targets looked at whose bundle is in a namespace. It does not block.
+// NamespaceChanged enqueues the targets that take their bundle from a namespace. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(key{namespace: namespace}) }
 
-// Run works until ctx ends. A write that is in progress then is finished first.
+// Run works until ctx ends, and first finishes a write in progress.
 func (c *Controller) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	for kind, informer := range c.watches {

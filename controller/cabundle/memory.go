@@ -11,19 +11,19 @@ import (
 	"certrotation.dev/registry/injection"
 )
 
-// memory is what was last found of each target that asks for a bundle. It only saves reads and repetitions: after a restart
-// every such target is read once.
+// memory is the last observation of each target that asks for a bundle. It only saves reads and repeated events:
+// after a restart each such target is read once.
 type memory struct {
 	mu     sync.Mutex
 	states map[target]state
 }
 
-// state of one target.
 type state struct {
-	// version is the resource version of which the entries are, "" if they are not known.
+	// version is the resource version that the entries come from, "" if they are unknown.
 	version string
 	entries []injection.Entry
-	// held says why the target is not as its bundle is since heldAt, "" if it is; told is the text of the last event.
+	// held is why the target differs from its bundle since heldAt, "" if it does not. told is the text of the last
+	// event.
 	held   string
 	heldAt time.Time
 	told   string
@@ -45,22 +45,22 @@ func (m *memory) update(t target, change func(s *state)) {
 	m.states[t] = s
 }
 
-// forget is for a target that is gone or asks for nothing.
+// forget drops a target that is gone or asks for nothing.
 func (m *memory) forget(t target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.states, t)
 }
 
-// configurationKind is that of the objects that name a kind of target which is not served.
+// configurationKind is the kind of objects that name a target of a kind that is not served.
 const configurationKind = "RotationConfiguration"
 
-// configurationTarget is what the state of a configuration is kept under, as if it were a target.
+// configurationTarget is the key for the state of a configuration, in the form of a target.
 func configurationTarget(namespace, name string) target {
 	return target{Kind: configurationKind, Name: namespace + "/" + name}
 }
 
-// configurations are those of a namespace that have a state.
+// configurations lists the configurations of a namespace that have a state.
 func (m *memory) configurations(namespace string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,8 @@ func (m *memory) configurations(namespace string) []string {
 	return out
 }
 
-// held counts the targets of each kind that are not as they should be, and the configurations that name a kind in vain.
+// held counts, by kind, the targets that differ from their bundle, and the configurations that name a kind that is
+// not served.
 func (m *memory) held() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -31,7 +31,6 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 	return err
 }
 
-// reconcileTarget brings one target up to date, if it may be and is not.
 func (c *Controller) reconcileTarget(ctx context.Context, t target) error {
 	object := c.seen(t)
 	if object == nil {
@@ -64,7 +63,8 @@ func (c *Controller) reconcileTarget(ctx context.Context, t target) error {
 	return nil
 }
 
-// replaced returns an error if another installation serves our API. The worker logs it, because the right to write events is gone, too.
+// replaced returns an error if another installation serves our API. The worker logs it, because this installation has
+// also lost the right to write events.
 func (c *Controller) replaced(t target, object metav1.Object) error {
 	source, _ := c.sourceOf(object)
 	own := t == target{Kind: string(configv1alpha1.InjectAPIService), Name: OwnAPIService}
@@ -75,7 +75,6 @@ func (c *Controller) replaced(t target, object metav1.Object) error {
 		t.Name, source.Namespace, c.cfg.Installation)
 }
 
-// follow assesses a target that may have the bundle, and writes it if it is outdated.
 func (c *Controller) follow(ctx context.Context, t target, object metav1.Object, d *trust.Domain, entries []injection.Entry) error {
 	a := injection.Assess(d, entries, c.clock.Now())
 	if a.Outdated {
@@ -91,7 +90,8 @@ func (c *Controller) follow(ctx context.Context, t target, object metav1.Object,
 	return nil
 }
 
-// permitted returns the trust domain whose bundle a target may have; or why it may not, "" if that is nobody's concern.
+// permitted returns the trust domain whose bundle a target may have, or why it may not. Both are empty if the target
+// does not concern certrotation.
 func (c *Controller) permitted(t target, object metav1.Object) (*trust.Domain, string) {
 	source, why := c.sourceOf(object)
 	if source == nil {
@@ -115,7 +115,8 @@ func (c *Controller) permitted(t target, object metav1.Object) (*trust.Domain, s
 	return nil, why
 }
 
-// entries are those of a target in the version that was seen. They are read if it is another one than was last read.
+// entries returns the entries of the observed version of a target. It reads the target only if that version was not
+// read before.
 func (c *Controller) entries(ctx context.Context, t target, object metav1.Object) ([]injection.Entry, error) {
 	if known := c.memory.get(t); known.version != "" && known.version == object.GetResourceVersion() {
 		return known.entries, nil
@@ -135,14 +136,14 @@ func (c *Controller) entries(ctx context.Context, t target, object metav1.Object
 	return entries, nil
 }
 
-// remember keeps what a target holds, and nothing else of it.
+// remember keeps the entries of a target, and nothing else of it.
 func (c *Controller) remember(t target, live metav1.Object, entries []injection.Entry) {
 	c.memory.update(t, func(s *state) {
 		s.version, s.entries = live.GetResourceVersion(), injection.Known(entries)
 	})
 }
 
-// heldBy says why a target does not hold exactly its bundle, "" if it does.
+// heldBy is why a target does not hold exactly its bundle, "" if it does.
 func heldBy(a *injection.Assessment) string {
 	var texts []string
 	for i := range a.Blockers {

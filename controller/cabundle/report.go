@@ -15,26 +15,26 @@ import (
 	"certrotation.dev/registry/truncate"
 )
 
-// Reasons of events, which are on the target, or on the configuration that names one which cannot be watched.
+// Reasons of events on the target, or on the configuration that names a target which cannot be watched.
 const (
 	EventInjectionHeld    = "InjectionHeld"
 	EventInjectionResumed = "InjectionResumed"
 )
 
-// patience is how long a target is held for the same reason before that is worth an event: who applies a target and the
-// configuration of its bundle together takes a moment.
+// patience is how long a target is held for the same reason before an event. It spans the moment between applying a
+// target and the configuration of its bundle.
 const patience = 10 * time.Second
 
-// subject is what somebody is told about.
+// subject is the object of an event, with the texts.
 type subject struct {
 	ref *corev1.ObjectReference
-	// again is what to look at when patience is over.
+	// again is the key to enqueue when patience is over.
 	again key
-	// holds begins the text of why something is held, and resumes is that of the end of it.
+	// holds and resumes begin the texts of the events for a hold and for its end.
 	holds, resumes string
 }
 
-// report keeps why a target does not follow its bundle, "" if it does, and says so once.
+// report records why a target does not follow its bundle, "" if it does, and sends one event for it.
 func (c *Controller) report(t target, object metav1.Object, held string) {
 	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
 	c.tell(t, held, subject{
@@ -45,7 +45,8 @@ func (c *Controller) report(t target, object metav1.Object, held string) {
 	})
 }
 
-// reportConfiguration keeps why targets of a configuration cannot be watched, "" if they can, and says so once.
+// reportConfiguration records why targets of a configuration cannot be watched, "" if they can, and sends one event
+// for it.
 func (c *Controller) reportConfiguration(namespace, name string, uid types.UID, held string) {
 	c.tell(configurationTarget(namespace, name), held, subject{
 		ref: &corev1.ObjectReference{
@@ -55,7 +56,7 @@ func (c *Controller) reportConfiguration(namespace, name string, uid types.UID, 
 	})
 }
 
-// tell keeps why something is held, and says so when it has been for a while.
+// tell records why something is held, and sends an event if that has lasted for patience.
 func (c *Controller) tell(t target, held string, about subject) {
 	now := c.clock.Now()
 	var tell, resumed bool

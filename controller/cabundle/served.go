@@ -18,19 +18,20 @@ import (
 	"certrotation.dev/registry/injection"
 )
 
-// lookAgain is how often is asked whether a kind is served that some configuration names. Nobody names it at rest.
+// lookAgain is how often the controller asks whether a kind is served that a configuration names. At rest no
+// configuration names such a kind.
 const lookAgain = time.Minute
 
-// service is what is known of a kind that an API server does not have to serve. Its watch begins when it does: one that
-// began before would fail for ever.
+// service is the state of a kind that an API server need not serve. Its watch begins only once the kind is served: an
+// earlier watch would fail for ever.
 type service struct {
 	// begun is closed when the kind is served.
 	begun chan struct{}
 
 	mu sync.Mutex
-	// absent says why it cannot be watched, "" if it can or nobody has asked yet.
+	// absent is why the kind cannot be watched, "" if it can or the API server was not asked yet.
 	absent string
-	// named are the namespaces that have a configuration which names it.
+	// named are the namespaces with a configuration that names the kind.
 	named map[string]bool
 }
 
@@ -45,7 +46,7 @@ func (s *service) served() bool {
 	}
 }
 
-// learn notes the answer to whether it is served, which is that it cannot be watched, or "". It says whether that is news.
+// learn records why the kind cannot be watched, "" if it is served. It reports whether that is new.
 func (s *service) learn(absent string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +61,8 @@ func (s *service) learn(absent string) bool {
 	return news
 }
 
-// name notes whether a namespace names the kind. It returns why that is of no use, "" if it is not known to be, and whether
-// to ask.
+// name records whether a namespace names the kind. It returns why the kind cannot be watched, "" if it can or that is
+// unknown, and whether to ask the API server.
 func (s *service) name(namespace string, named bool) (absent string, ask bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +75,6 @@ func (s *service) name(namespace string, named bool) (absent string, ask bool) {
 	return s.absent, named && !before && !s.served()
 }
 
-// namespaces are those that name the kind.
 func (s *service) namespaces() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,8 @@ func (s *service) namespaces() []string {
 	return out
 }
 
-// newServices are the kinds that are watched and need not be served. What kube-apiserver verifies by, it serves.
+// newServices returns the watched kinds that need not be served. kube-apiserver always serves the kinds that it
+// verifies by itself.
 func (c *Controller) newServices() map[configv1alpha1.InjectionKind]*service {
 	out := map[configv1alpha1.InjectionKind]*service{}
 	for _, kind := range c.kinds() {
@@ -96,7 +97,7 @@ func (c *Controller) newServices() map[configv1alpha1.InjectionKind]*service {
 	return out
 }
 
-// awaitService returns when a kind is served or ctx has ended, and says whether it is served.
+// awaitService waits until a kind is served or ctx ends, and reports whether it is served.
 func (c *Controller) awaitService(ctx context.Context, kind configv1alpha1.InjectionKind) bool {
 	s := c.services[kind]
 	if s == nil {
@@ -110,7 +111,7 @@ func (c *Controller) awaitService(ctx context.Context, kind configv1alpha1.Injec
 	}
 }
 
-// askFor asks the API server whether it serves a kind. It is asked again while a configuration names one that it does not.
+// askFor asks the API server whether it serves a kind. It asks again while a configuration names an absent kind.
 func (c *Controller) askFor(ctx context.Context, kind configv1alpha1.InjectionKind) error {
 	s := c.services[kind]
 	if s == nil || s.served() {
@@ -127,7 +128,7 @@ func (c *Controller) askFor(ctx context.Context, kind configv1alpha1.InjectionKi
 		return fmt.Errorf("ask whether %s are served: %w", resource.GroupResource(), err)
 	}
 	news := s.learn(absent)
-	// Who names the kind since has learned it too.
+	// A namespace that names the kind from now on gets the new answer from name.
 	namespaces := s.namespaces()
 	if news {
 		klog.FromContext(ctx).V(2).Info("Asked whether a kind of target is served", "resource", resource.GroupResource(), "absent", absent)
@@ -141,8 +142,8 @@ func (c *Controller) askFor(ctx context.Context, kind configv1alpha1.InjectionKi
 	return nil
 }
 
-// tellConfigurations says on the configurations of a namespace which of their targets are of a kind that cannot be watched.
-// There is no target that it could be said on.
+// tellConfigurations reports, on the configurations of a namespace, which of their targets have a kind that cannot be
+// watched. There is no target to report on.
 func (c *Controller) tellConfigurations(namespace string) {
 	held := map[string]string{}
 	for kind, s := range c.services {
@@ -171,7 +172,6 @@ func (c *Controller) tellConfigurations(namespace string) {
 	}
 }
 
-// naming are the configurations of a namespace that name a kind.
 func (c *Controller) naming(namespace string, kind configv1alpha1.InjectionKind) []string {
 	n := c.cfg.Inventory.Namespace(namespace)
 	if n == nil {

@@ -15,10 +15,10 @@ import (
 	"certrotation.dev/registry/injection"
 )
 
-// watches see the metadata of the targets, by kind.
+// watches observe the metadata of the targets, by kind.
 type watches map[configv1alpha1.InjectionKind]cache.SharedIndexInformer
 
-// bySource is the index of targets by the namespace of the bundle that they ask for.
+// bySource indexes targets by the namespace of the bundle that they ask for.
 const bySource = "source"
 
 func (c *Controller) newWatches() (watches, error) {
@@ -53,14 +53,14 @@ func (c *Controller) newWatches() (watches, error) {
 	return w, nil
 }
 
-// restrict has no more watched than there is a right for.
+// restrict limits the watch to the objects that the controller has the right to watch.
 func (c *Controller) restrict(opts *metav1.ListOptions) {
 	if !c.cfg.Every {
 		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", OwnAPIService).String()
 	}
 }
 
-// annotationsOnly keeps what is looked at.
+// annotationsOnly drops all metadata that the controller does not use.
 func annotationsOnly(object any) (any, error) {
 	meta, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -75,7 +75,6 @@ func annotationsOnly(object any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: kept}, nil
 }
 
-// sourceOf is the bundle that an object asks for.
 func (c *Controller) sourceOf(object any) (*injection.Source, string) {
 	meta, ok := object.(metav1.Object)
 	if !ok {
@@ -84,7 +83,7 @@ func (c *Controller) sourceOf(object any) (*injection.Source, string) {
 	return injection.SourceOf(meta.GetAnnotations(), c.cfg.CertManager)
 }
 
-// seen is the metadata of a target as last seen, nil if it is not there.
+// seen is the last observed metadata of a target, nil if it does not exist.
 func (c *Controller) seen(t target) metav1.Object {
 	informer := c.watches[configv1alpha1.InjectionKind(t.Kind)]
 	if informer == nil {
@@ -98,7 +97,6 @@ func (c *Controller) seen(t target) metav1.Object {
 	return meta
 }
 
-// from are the targets that ask for a bundle of a namespace.
 func (c *Controller) from(namespace string) ([]target, error) {
 	var out []target
 	for kind, informer := range c.watches {

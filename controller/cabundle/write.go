@@ -22,9 +22,10 @@ import (
 // writeTimeout bounds the reads and the write of one target.
 const writeTimeout = 20 * time.Second
 
-// inject writes a target on live reads of it and of what consents. It returns the assessment that it went by.
+// inject writes a target after live reads of the target, its bundle and the configuration. It returns the assessment
+// that it used.
 func (c *Controller) inject(ctx context.Context, t target, d *trust.Domain) (*injection.Assessment, error) {
-	// What has begun is finished: a request to end must not leave a write behind of which nobody knows the result.
+	// Finish a write that has begun: after a shutdown its result would be unknown.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if err := c.confirm(ctx, d); err != nil {
@@ -55,7 +56,7 @@ func (c *Controller) inject(ctx context.Context, t target, d *trust.Domain) (*in
 	}
 	written, err := w.Update(ctx, live)
 	if err != nil {
-		// One that was deleted meanwhile is nobody's concern any more.
+		// A target that was deleted meanwhile needs no write.
 		return nil, apply.Stale(err)
 	}
 	c.remember(t, written, entries)
@@ -66,7 +67,7 @@ func (c *Controller) inject(ctx context.Context, t target, d *trust.Domain) (*in
 	return a, nil
 }
 
-// confirm reads live that the bundle and its configuration are those that the decision is about.
+// confirm checks by live reads that bundle and configuration are still the versions of the decision.
 func (c *Controller) confirm(ctx context.Context, d *trust.Domain) error {
 	bundle, err := c.cfg.Client.CoreV1().ConfigMaps(d.Namespace).Get(ctx, d.Bundle.Name, metav1.GetOptions{})
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Controller) writer(t target) apply.Writer[*unstructured.Unstructured] {
 	return apply.To(targets{c.cfg.Targets.Resource(resource)}, resource.Resource, c.by)
 }
 
-// targets are the objects of one kind, of which no subresource is asked for.
+// targets is a client for the objects of one kind, without subresources.
 type targets struct{ client dynamic.ResourceInterface }
 
 var _ apply.Client[*unstructured.Unstructured] = targets{}

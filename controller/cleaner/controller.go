@@ -28,10 +28,10 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// workers clean up, each another namespace.
+// workers is the number of namespaces that are cleaned up concurrently.
 const workers = 2
 
-// Inventory is what the controller asks of registry/view/inventory.
+// Inventory is the part of registry/view/inventory that the controller uses.
 type Inventory interface {
 	// Sources and Namespace answer from the cache, nil if nothing is known.
 	Sources(namespace string) *inventory.Sources
@@ -43,13 +43,13 @@ type Inventory interface {
 // Config of a Controller.
 type Config struct {
 	Client kubernetes.Interface
-	// Records are the clients of what is remembered.
+	// Records is the client of the RotationRecords.
 	Records   configclient.RotationRecordsGetter
 	Inventory Inventory
 	Recorder  events.EventRecorder
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Skew is asked about the clock before something is deleted; nil if nobody can be.
+	// Skew returns the clock skew and is asked before a deletion. Nil skips that check.
 	Skew rotation.Skew
 }
 
@@ -84,14 +84,14 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// NamespaceChanged has a namespace looked at. It does not block.
+// NamespaceChanged enqueues a namespace. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(namespace) }
 
-// Run works until ctx ends. A write that is in progress then is finished first.
+// Run works until ctx ends, and first finishes a write in progress.
 func (c *Controller) Run(ctx context.Context) { c.queue.Run(ctx) }
 
-// Reconcile looks once at a namespace, as the worker would. It is for whoever decides by itself what happens when;
-// everybody else calls Run.
+// Reconcile reconciles a namespace once, as a worker does. It is for callers that drive reconciliation themselves;
+// all others call Run.
 func (c *Controller) Reconcile(ctx context.Context, namespace string) error {
 	return c.queue.Do(ctx, namespace)
 }

@@ -1,17 +1,19 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleaner deletes what nodes leave behind when they leave: the Secrets of their leaves and the records of the
-// evidence of their members. What and when is decided by registry/orphan, from the names that the configuration makes of the
-// names of nodes; this package only executes.
+// Package cleaner deletes what departed nodes leave behind: the Secrets of their leaves and the records of the
+// evidence of their members. registry/orphan decides what to delete and when, from the names that the configuration
+// derives from node names; this package only executes.
 //
 // Invariants:
 //
-//   - Before a deletion everything is read live, the nodes too, the clock is compared with those of others, and all of that
-//     has to lead to the same decision. The deletion carries the UID and the resource version that it was about, so that
-//     whatever was written meanwhile stays.
-//   - A mark is one update of the live object, with the resource version that the decision was made on.
-//   - Nothing is polled: a change of the namespace or of a node, and the end of a grace period, are what is waited for.
+//   - Before a deletion everything is read live, including the nodes, and the clock is compared with other clocks.
+//     All of that must lead to the same decision. The deletion carries the UID and the resource version of that
+//     decision, so that a later write survives.
+//   - A mark is one update of the live object, with the resource version of the decision.
+//   - Nothing is polled: the controller waits for a change of the namespace or of a node, or for the end of a grace
+//     period.
 //
-// Goroutines: Run starts the workers and ends when they have ended. NamespaceChanged may be called from anywhere at any time.
+// Goroutines: Run starts the workers and returns when they have ended. NamespaceChanged is safe from any goroutine at
+// any time.
 package cleaner

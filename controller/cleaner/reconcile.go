@@ -50,7 +50,7 @@ func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// confirm takes out the deletions that live reads, and whoever else has a clock, do not lead to as well.
+// confirm drops the deletions that live reads and the clock skew do not confirm.
 func (c *Controller) confirm(ctx context.Context, namespace string, decisions []orphan.Decision) ([]orphan.Decision, error) {
 	deletes := func(d orphan.Decision) bool { return d.Step == orphan.Delete }
 	if !slices.ContainsFunc(decisions, deletes) {
@@ -79,7 +79,7 @@ func (c *Controller) confirm(ctx context.Context, namespace string, decisions []
 	return kept, nil
 }
 
-// perform does one step. What has begun is finished.
+// perform executes one step, and finishes it even if ctx ends.
 func (c *Controller) perform(ctx context.Context, namespace string, d *orphan.Decision) error {
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -101,7 +101,7 @@ func (c *Controller) perform(ctx context.Context, namespace string, d *orphan.De
 	return nil
 }
 
-// step deletes what was decided on and nothing that was written since, or sets or removes the beginning of its grace period.
+// step deletes an object unless it was written since the decision, or sets or removes the start of its grace period.
 func step[T apply.Object[T]](ctx context.Context, to apply.Writer[T], empty T, d *orphan.Decision, now time.Time) error {
 	if d.Step == orphan.Delete {
 		return to.Delete(ctx, d.Name, types.UID(d.UID), d.ResourceVersion)

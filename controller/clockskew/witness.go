@@ -24,20 +24,20 @@ type Meter struct {
 	skew  atomic.Int64
 }
 
-// NewMeter measures a clock. Until the first answer it is not known to be off.
+// NewMeter measures a clock. Until the first answer the skew is zero.
 func NewMeter(c clock.PassiveClock) *Meter { return &Meter{clock: c} }
 
-// Wrap measures at each answer that passes through a transport.
+// Wrap measures the skew at each answer that passes through a transport.
 func (m *Meter) Wrap(next http.RoundTripper) http.RoundTripper {
 	return transport{meter: m, next: next}
 }
 
-// Skew is how far the clock is ahead (behind if negative), to a few seconds. It stays the same while it is about the same:
-// what people are told of it must not change with each answer.
+// Skew is how far the clock is ahead (behind if negative), accurate to a few seconds. It ignores small variations:
+// the text that people read must not change with each answer.
 func (m *Meter) Skew() time.Duration { return time.Duration(m.skew.Load()) }
 
-// unsteadiness is how far two measurements of the same skew may be apart: the date counts in seconds, and an answer takes
-// a while.
+// unsteadiness is the tolerance between two measurements of the same skew: the date has a resolution of a second, and
+// an answer takes time.
 const unsteadiness = 3 * time.Second
 
 type transport struct {
@@ -60,12 +60,12 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 const (
-	// MaxLeaseSkew is how far the clock may be from the nearest Lease. A kubelet renews its Lease every ten seconds.
+	// MaxLeaseSkew is the tolerated difference to the nearest Lease. A kubelet renews its Lease every ten seconds.
 	MaxLeaseSkew = 10 * time.Minute
-	// agreedFor and differedFor are for how long the Leases are not read again once they have agreed, or not.
+	// agreedFor and differedFor are how long a list of Leases stays valid if it agrees with the clock, or differs.
 	agreedFor   = time.Minute
 	differedFor = 10 * time.Second
-	// drift is how far two measurements of the same skew may be apart: a kubelet renews its Lease now and then.
+	// drift is the tolerance between two measurements of the same skew: a kubelet renews its Lease only periodically.
 	drift = time.Minute
 )
 
@@ -75,23 +75,23 @@ type Witness struct {
 	clock  clock.PassiveClock
 	meter  *Meter
 
-	// asking lets one read the Leases while the others wait for what they show.
+	// asking lets one caller read the Leases while the others wait for the result.
 	asking sync.Mutex
-	// mu is held for a moment only.
+	// mu is held only briefly, never during a request.
 	mu sync.Mutex
-	// asked is when the Leases were last read, by the clock that is doubted, and leases what they have shown: zero if they
-	// agree.
+	// asked is when the Leases were last read, by the clock under test. leases is the skew that they showed, zero if
+	// they agreed.
 	asked  time.Time
 	leases time.Duration
 }
 
-// NewWitness asks by a client whose answers the meter measures.
+// NewWitness uses a client whose answers the meter measures.
 func NewWitness(client kubernetes.Interface, c clock.PassiveClock, meter *Meter) *Witness {
 	return &Witness{client: client, clock: c, meter: meter}
 }
 
-// Latest is what is known without asking anybody: by the API server's latest answer, and by the Leases for a minute after
-// they were read.
+// Latest is the skew that is known without a request: from the API server's latest answer, and for a minute from the
+// Leases.
 func (w *Witness) Latest() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *Witness) Latest() time.Duration {
 	return larger(w.meter.Skew(), w.leases)
 }
 
-// Ask is the larger one by amount of the skews that the API server and the Leases show.
+// Ask returns the larger, by absolute value, of the skews that the API server and the Leases show.
 func (w *Witness) Ask(ctx context.Context) (time.Duration, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -113,8 +113,8 @@ func (w *Witness) Ask(ctx context.Context) (time.Duration, error) {
 	return w.Latest(), nil
 }
 
-// fresh says whether what the Leases have shown still holds: a clock that has jumped since, in whatever direction, has
-// left the moments for which it does.
+// fresh reports whether the last list of Leases still holds. A jump of the clock in either direction leaves that
+// period.
 func (w *Witness) fresh() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,18 +124,18 @@ func (w *Witness) fresh() bool {
 	return w.since(agreedFor)
 }
 
-// since says whether the Leases were read within the last age.
+// since reports whether the Leases were read within the last age.
 func (w *Witness) since(age time.Duration) bool {
 	ago := w.now().Sub(w.asked)
 	return ago >= 0 && ago < age
 }
 
-// now is without the monotonic reading, which does not jump with the clock.
+// now has no monotonic reading, because that does not jump with the clock.
 func (w *Witness) now() time.Time { return w.clock.Now().Round(0) }
 
-// askLeases finds out how far the clock is from the nearest Lease. One that is close enough agrees, and so do none.
+// askLeases measures the skew to the nearest Lease. If it is small enough, or there are no Leases, the Leases agree.
 func (w *Witness) askLeases(ctx context.Context) error {
-	// What the API server has in its cache will do.
+	// The cache of the API server is good enough.
 	list, err := w.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return fmt.Errorf("list the Leases of the kubelets in namespace %s: %w", corev1.NamespaceNodeLease, err)
@@ -153,7 +153,7 @@ func (w *Witness) askLeases(ctx context.Context) error {
 	return nil
 }
 
-// nearest is how far now is ahead of the nearest time at which a Lease was renewed, zero if none ever was.
+// nearest is how far now is ahead of the nearest renewal of a Lease, zero if none was renewed.
 func nearest(leases []coordinationv1.Lease, now time.Time) time.Duration {
 	var skew time.Duration
 	known := false

@@ -16,13 +16,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// reading says where the consents are read.
+// reading selects where consents are read.
 type reading bool
 
 const (
-	// seen is what the watches have: good enough to leave a copy alone.
+	// seen reads from the watches. It suffices to leave a copy alone.
 	seen reading = false
-	// live is what the API server has: asked before every write.
+	// live reads from the API server. It precedes every write.
 	live reading = true
 )
 
@@ -37,8 +37,8 @@ func (c *Controller) permitted(ctx context.Context, k key, where reading) (trust
 	return verdict, why, nil
 }
 
-// unasked judges a copy that no configuration asks for as far as the model knows, by live reads only: what is taken back is
-// not there any more.
+// unasked judges a copy that no configuration in the cache asks for. It uses live reads only, because a deletion is
+// final.
 func (c *Controller) unasked(ctx context.Context, k key) (trust.CopyVerdict, string, error) {
 	consent, err := c.consent(ctx, k, live)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Controller) unasked(ctx context.Context, k key) (trust.CopyVerdict, str
 	return verdict, why, nil
 }
 
-// asksFor says whether a configuration asks for a copy. It is an error if it cannot be read.
+// asksFor reports whether a configuration asks for a copy. It returns an error if the configuration cannot be read.
 func asksFor(cfg *configv1alpha1.RotationConfiguration, k key) (bool, error) {
 	spec, err := configv1alpha1.Load(&cfg.Spec, k.from)
 	if err != nil {
@@ -77,7 +77,7 @@ func asksFor(cfg *configv1alpha1.RotationConfiguration, k key) (bool, error) {
 	return false, nil
 }
 
-// consent reads what the two Namespaces say.
+// consent reads the consent of the two Namespaces.
 func (c *Controller) consent(ctx context.Context, k key, where reading) (*trust.CopyConsent, error) {
 	out := &trust.CopyConsent{
 		Copy: trust.AcceptedCopy{From: k.from, Kind: trust.ObjectKind(k.kind), Name: k.name}, Destination: k.namespace,
@@ -122,16 +122,16 @@ func (c *Controller) namespace(ctx context.Context, name string, where reading) 
 	return namespace, nil
 }
 
-// isCopyFrom says whether an object is marked, both for us and for the watch, as what the namespace of the key may keep
-// there. Within one namespace it has to say besides that a configuration may use it.
+// isCopyFrom reports whether an object is a copy from the key's namespace, by annotation and by the label of the
+// watch. Within one namespace the object must also consent to a configuration.
 func isCopyFrom(object metav1.Object, k key) bool {
 	from, name, ok := sourceOf(object)
 	return ok && from == k.from && object.GetLabels()[trust.LabelCopyOf] == labelValue(from, name) &&
 		(k.namespace != k.from || object.GetAnnotations()[trust.AnnotationConfiguration] != "")
 }
 
-// foreign says why an existing object may not become the copy, nil if it may. Nothing is taken over that does not say so
-// itself.
+// foreign is why an existing object must not become the copy, nil if it may. An object is taken over only if it says
+// so itself.
 func foreign(t *task, object metav1.Object) *obstacle {
 	k := t.key
 	if k.namespace == k.from {
@@ -155,7 +155,7 @@ func foreign(t *task, object metav1.Object) *obstacle {
 	return obstruct("%s/%s in namespace %s was there before and is not overwritten; delete it, or choose another toName", k.kind, k.name, k.namespace)
 }
 
-// mistyped says that an existing Secret is of another type, which cannot be changed.
+// mistyped reports an existing Secret of another type. The type of a Secret is immutable.
 func mistyped(t *task, object *corev1.Secret) *obstacle {
 	if object.Type == corev1.SecretTypeTLS {
 		return nil

@@ -33,10 +33,10 @@ const (
 	lastRetry  = time.Minute
 )
 
-// workers make copies, each of another source or destination; those of one namespace hold half of them.
+// workers make copies concurrently, each for another source or destination. The copies of one namespace occupy at
+// most half of them.
 const workers = 4
 
-// target is where a copy is.
 type target struct {
 	kind            configv1alpha1.CopyKind
 	namespace, name string
@@ -46,8 +46,8 @@ func (t target) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: t.namespace, Name: t.name}
 }
 
-// key is an entry of the queue: a copy that the configurations of a namespace ask for, or, with an empty target, all of
-// them.
+// key is an entry of the queue: a copy that the configurations of a namespace ask for, or, with an empty target, all
+// of them.
 type key struct {
 	from string
 	target
@@ -65,7 +65,7 @@ func keyOf(from string, cp *configv1alpha1.Copy) key {
 	return key{from: from, target: target{kind: cp.Kind, namespace: cp.ToNamespace, name: cp.ToName}}
 }
 
-// Inventory is what the controller asks of registry/view/inventory.
+// Inventory is the part of registry/view/inventory that the controller uses.
 type Inventory interface {
 	// Namespace answers from the cache, nil if there is no configuration.
 	Namespace(namespace string) *inventory.Namespace
@@ -74,15 +74,15 @@ type Inventory interface {
 // Config of a Controller.
 type Config struct {
 	Client kubernetes.Interface
-	// Configurations are asked before a copy is taken back because nobody wants it.
+	// Configurations is read before a copy is deleted that no configuration asks for.
 	Configurations configclient.RotationConfigurationsGetter
 	Inventory      Inventory
 	Recorder       events.EventRecorder
-	// Metadata watches the copies and the Namespaces. Nil if nobody else writes them, as in an API server in memory.
+	// Metadata watches the copies and the Namespaces. It is nil if nothing else writes them, as in an in-memory API.
 	Metadata metadata.Interface
-	// Namespaces are the only ones that are watched and written to, and are managed because they are named; empty for all.
+	// Namespaces limits watches and writes to these namespaces, which count as managed. Empty means all.
 	Namespaces []string
-	// Metrics to register at, nil for none.
+	// Metrics registers the metrics, nil for none.
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
@@ -134,12 +134,12 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// NamespaceChanged has the copies looked at whose sources are in a namespace. It does not block.
+// NamespaceChanged enqueues the copies whose sources are in a namespace. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) {
 	c.queue.Add(key{from: namespace})
 }
 
-// changed has a copy looked at that somebody, perhaps we, has written or deleted, whether it is wanted or not.
+// changed enqueues a copy that any client, including this one, has written or deleted, whether or not it is wanted.
 func (c *Controller) changed(t target, object metav1.Object) {
 	if from, name, ok := sourceOf(object); ok {
 		c.memory.know(key{from: from, target: t}, name)
@@ -149,7 +149,7 @@ func (c *Controller) changed(t target, object metav1.Object) {
 	}
 }
 
-// consentChanged has everything looked at that a Namespace has a say in.
+// consentChanged enqueues every copy from or to a namespace.
 func (c *Controller) consentChanged(namespace string) {
 	c.NamespaceChanged(namespace)
 	for _, k := range c.memory.within(namespace) {
@@ -157,7 +157,7 @@ func (c *Controller) consentChanged(namespace string) {
 	}
 }
 
-// Run works until ctx ends. A write that is in progress then is finished first.
+// Run works until ctx ends, and first finishes a write in progress.
 func (c *Controller) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	c.watches.run(ctx, &watching)
@@ -166,8 +166,8 @@ func (c *Controller) Run(ctx context.Context) {
 	watching.Wait()
 }
 
-// Reconcile looks once at every copy whose source is in a namespace, as the worker would. It is for whoever decides by
-// itself what happens when, such as a bootstrap; everybody else calls Run.
+// Reconcile reconciles every copy whose source is in a namespace once, as a worker does. It is for callers that drive
+// reconciliation themselves, such as a bootstrap; all others call Run.
 func (c *Controller) Reconcile(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, k := range c.memory.replaceNamespace(namespace, c.inventory.Namespace(namespace)) {

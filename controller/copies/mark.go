@@ -16,13 +16,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// described are the annotations that say what a certificate is. A copy that has other values than its source would
-// mislead whoever reads them.
+// described are the annotations that describe a certificate. A copy must have the values of its source, or it
+// misleads its readers.
 func described() []string {
 	return []string{trust.AnnotationNotBefore, trust.AnnotationNotAfter, trust.AnnotationIssuer, trust.AnnotationHostnames}
 }
 
-// mark puts on a copy what says that it is one, of what, and what it holds.
+// mark labels an object as a copy, and annotates its source and its content.
 func mark(object *metav1.ObjectMeta, t *task, source *metav1.ObjectMeta, hash string) {
 	annotations := map[string]string{
 		trust.AnnotationCopyOf:         t.key.from + "/" + t.copy.Name,
@@ -40,7 +40,7 @@ func mark(object *metav1.ObjectMeta, t *task, source *metav1.ObjectMeta, hash st
 	object.Labels = with(object.Labels, map[string]string{trust.LabelCopyOf: labelValue(t.key.from, t.copy.Name)})
 }
 
-// unmark takes off what mark has put on, but for the consent to a configuration, which may be older than the copy.
+// unmark removes what mark added, except the consent to a configuration, which may be older than the copy.
 func unmark(object *metav1.ObjectMeta) {
 	for _, key := range append(described(), trust.AnnotationCopyOf, rotation.AnnotationContentHash) {
 		delete(object.Annotations, key)
@@ -48,7 +48,7 @@ func unmark(object *metav1.ObjectMeta) {
 	delete(object.Labels, trust.LabelCopyOf)
 }
 
-// sourceOf is what an object says that it is a copy of.
+// sourceOf is the source that an object names in its mark.
 func sourceOf(object metav1.Object) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(object.GetAnnotations()[trust.AnnotationCopyOf], "/")
 	return namespace, name, ok && object.GetLabels()[trust.LabelCopyOf] != ""
@@ -62,7 +62,7 @@ func with[V any](into, from map[string]V) map[string]V {
 	return into
 }
 
-// labelValue is NAMESPACE.NAME, or where a label cannot hold that, its beginning and a hash.
+// labelValue is NAMESPACE.NAME, or its beginning and a hash if that is too long for a label.
 func labelValue(namespace, name string) string {
 	value := namespace + "." + name
 	if len(value) <= validation.LabelValueMaxLength {

@@ -13,25 +13,24 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// memory is what was last found of each copy. It only saves reads and repetitions: after a restart every copy is read
-// once.
+// memory is the last observation of each copy. It only saves reads and repeated events: after a restart each copy is
+// read once.
 type memory struct {
 	mu         sync.Mutex
 	states     map[key]state
 	namespaces map[string]bool
 }
 
-// state of one copy.
 type state struct {
-	// source is the name of what it is a copy of.
+	// source is the name of the source.
 	source string
-	// wanted names what the copy was made of, and version is its resource version with that; "" if it is not known to be
-	// as it should.
+	// wanted identifies what the copy was made of, and version is its resource version after that. Both are "" if the
+	// copy may be outdated.
 	wanted, version string
 	// anchors of the copy of a bundle.
 	anchors []*pki.Certificate
-	// held says why the copy is not as the configuration wants it since heldAt, "" if it is; told is the text of the last
-	// event.
+	// held is why the copy differs from the configuration since heldAt, "" if it does not. told is the text of the
+	// last event.
 	held   string
 	heldAt time.Time
 	told   string
@@ -41,8 +40,8 @@ func newMemory() *memory {
 	return &memory{states: map[key]state{}, namespaces: map[string]bool{}}
 }
 
-// replaceNamespace takes over which copies are wanted of a namespace, and returns them with those that were known before: of
-// these it has to be seen whether they are to be taken back.
+// replaceNamespace replaces the wanted copies of a namespace. It returns them with those known before, which may have
+// to be taken back.
 func (m *memory) replaceNamespace(from string, n *inventory.Namespace) []key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +68,7 @@ func (m *memory) replaceNamespace(from string, n *inventory.Namespace) []key {
 	return keys
 }
 
-// know remembers a copy that is there, whether it is wanted or not.
+// know remembers an existing copy, whether or not it is wanted.
 func (m *memory) know(k key, source string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,14 +77,13 @@ func (m *memory) know(k key, source string) {
 	}
 }
 
-// forget is for a copy that is neither wanted nor there.
+// forget drops a copy that is neither wanted nor there.
 func (m *memory) forget(k key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.states, k)
 }
 
-// within returns the copies in a namespace.
 func (m *memory) within(namespace string) []key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +96,7 @@ func (m *memory) within(namespace string) []key {
 	return keys
 }
 
-// of returns the keys of those who want a copy to be there.
+// of returns the keys of all source namespaces that have a copy at a target.
 func (m *memory) of(t target) []key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +115,7 @@ func (m *memory) get(k key) state {
 	return m.states[k]
 }
 
-// update changes the state of a copy that is known.
+// update changes the state of a known copy. It ignores an unknown one.
 func (m *memory) update(k key, change func(s *state)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +127,7 @@ func (m *memory) update(k key, change func(s *state)) {
 	m.states[k] = s
 }
 
-// held counts the copies of each namespace that are not as they should be.
+// held counts, by source namespace, the copies that differ from their configuration.
 func (m *memory) held() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,7 +5,7 @@ package copies
 
 import "k8s.io/component-base/metrics"
 
-// meters count writes, and show the copies that are held at the moment of the scrape.
+// meters count writes, and collect the held copies at the time of a scrape.
 type meters struct {
 	metrics.BaseStableCollector
 

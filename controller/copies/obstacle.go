@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// obstacle is what stands in the way of a copy and that a person has to put right. It is tried again now and then.
+// obstacle keeps a copy from being made until a person acts. The worker retries it.
 type obstacle struct{ text string }
 
 func (o *obstacle) Error() string { return o.text }
@@ -31,11 +31,11 @@ func obstacleOf(err error) *obstacle {
 	return nil
 }
 
-// forbidden says why the configuration may not have a copy there, nil if it may.
+// forbidden is why the configuration may not have a copy at its target, nil if it may.
 func (c *Controller) forbidden(t *task) *obstacle {
 	k := t.key
 	if k.namespace == k.from {
-		// The configuration has claimed it, or it would not have taken effect.
+		// The configuration has claimed the object, or it would not take effect.
 		return nil
 	}
 	if !c.watches.covers(k.namespace) {
@@ -51,12 +51,11 @@ func (c *Controller) forbidden(t *task) *obstacle {
 	return nil
 }
 
-// nowhere says that the namespace of a copy is missing.
 func nowhere(namespace string) error {
 	return obstruct("namespace %s does not exist; the copy is made when it does", namespace)
 }
 
-// uncreated explains why a copy could not be created, if that is what has failed.
+// uncreated explains a failed creation of a copy. It returns other errors unchanged.
 func uncreated(t *task, err error) error {
 	var failed *apply.WriteError
 	switch {
@@ -69,7 +68,6 @@ func uncreated(t *task, err error) error {
 	return err
 }
 
-// waitsFor is the text of blockers.
 func waitsFor(blockers []trust.Blocker) string {
 	texts := make([]string, 0, len(blockers))
 	for i := range blockers {
@@ -78,7 +76,7 @@ func waitsFor(blockers []trust.Blocker) string {
 	return "the source is not copied: " + strings.Join(texts, "; ")
 }
 
-// keeps is the text about anchors that the copy does not lose with its source, "" if there are none.
+// keeps is the text about anchors that the copy keeps although its source lost them, "" if there are none.
 func keeps(a *trust.CopyAssessment) string {
 	texts := make([]string, 0, len(a.Kept))
 	for _, k := range a.Kept {

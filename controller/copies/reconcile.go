@@ -21,18 +21,17 @@ import (
 // writeTimeout bounds the reads and the write of one copy.
 const writeTimeout = 20 * time.Second
 
-// task is one copy and what it is made of.
+// task is one copy with its source.
 type task struct {
 	key  key
 	copy *configv1alpha1.Copy
-	// domain that the source belongs to, and the name of the configuration that has it.
+	// domain of the source, and the name of the configuration that owns it.
 	domain        *trust.Domain
 	configuration string
-	// assess says what the copy may hold, given what it holds.
+	// assess returns what the copy may hold, given what it holds.
 	assess func(held state) *trust.CopyAssessment
 }
 
-// reconcileCopy brings one copy up to date, if it may be and is not.
 func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 	t := c.task(k)
 	if t == nil {
@@ -58,7 +57,7 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 	if permitted, err := c.ask(ctx, k, live); err != nil || !permitted {
 		return err
 	}
-	// What has begun is finished: a request to end must not leave a write behind of which nobody knows the result.
+	// Finish a write that has begun: after a shutdown its result would be unknown.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	a, wrote, err := c.write(writing, t)
@@ -76,7 +75,8 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 	return nil
 }
 
-// ask says whether a copy may be where it is, and takes it back if not. The error is why to look again without being told.
+// ask reports whether a copy may stay, and takes it back if it is withdrawn. It returns an error if no watch
+// announces the change, so that the key is retried.
 func (c *Controller) ask(ctx context.Context, k key, where reading) (bool, error) {
 	verdict, why, err := c.permitted(ctx, k, where)
 	if err == nil && verdict == trust.CopyWithdrawn && where == seen {
@@ -101,7 +101,7 @@ func (c *Controller) ask(ctx context.Context, k key, where reading) (bool, error
 	return false, obstruct("%s", why)
 }
 
-// retire takes back a copy that the model does not want any more, unless the API server knows better.
+// retire takes back a copy that the cached configuration does not want, unless live reads contradict.
 func (c *Controller) retire(ctx context.Context, k key) error {
 	if !c.watches.covers(k.namespace) || !c.watches.covers(k.from) {
 		c.memory.forget(k)
@@ -120,13 +120,13 @@ func (c *Controller) retire(ctx context.Context, k key) error {
 	case verdict == trust.CopyWithdrawn:
 		c.memory.forget(k)
 	default:
-		// Whatever changes that, a configuration or a label, has this looked at again.
+		// A change of the configuration or the label enqueues the copy again.
 		c.report(k, why)
 	}
 	return nil
 }
 
-// leave leaves a copy alone until something changes, or time changes the assessment.
+// leave keeps a copy as it is until something changes, or time changes the assessment.
 func (c *Controller) leave(t *task, a *trust.CopyAssessment, held string) {
 	if !a.Recheck.IsZero() {
 		c.queue.AddAfter(t.key, a.Recheck.Sub(c.clock.Now()))
@@ -134,7 +134,7 @@ func (c *Controller) leave(t *task, a *trust.CopyAssessment, held string) {
 	c.report(t.key, held)
 }
 
-// task finds the copy in the configuration and its source in the model, nil if it is not wanted any more.
+// task finds the copy in the configuration and its source in the inventory, nil if it is no longer wanted.
 func (c *Controller) task(k key) *task {
 	n := c.inventory.Namespace(k.from)
 	cp := copyIn(n, k.target)
@@ -179,7 +179,7 @@ func copyIn(n *inventory.Namespace, t target) *configv1alpha1.Copy {
 	return nil
 }
 
-// sourceVersion is the resource version of the source that the decision is about.
+// sourceVersion is the resource version of the source at the decision.
 func (t *task) sourceVersion() string {
 	if t.copy.Kind == configv1alpha1.CopyConfigMap {
 		return t.domain.Bundle.ResourceVersion
@@ -187,7 +187,7 @@ func (t *task) sourceVersion() string {
 	return t.domain.Leaf(t.copy.Name).ResourceVersion
 }
 
-// wanted names what the copy is to be made of.
+// wanted identifies what the copy must be made of.
 func (t *task) wanted(a *trust.CopyAssessment) string {
 	parts := []string{t.sourceVersion()}
 	for _, k := range a.Kept {

@@ -11,17 +11,17 @@ import (
 	"certrotation.dev/registry/truncate"
 )
 
-// Reasons of events, which are on the source.
+// Reasons of events on the source.
 const (
 	EventCopyHeld    = "CopyHeld"
 	EventCopyResumed = "CopyResumed"
 )
 
-// patience is how long a copy is held for the same reason before that is worth an event: a member that restarts takes a
-// moment to be observed again.
+// patience is how long a copy is held for the same reason before an event: the controller needs a moment to observe a
+// restarted member.
 const patience = 10 * time.Second
 
-// report keeps why a copy is not as the configuration wants it, "" if it is, and says so once.
+// report records why a copy differs from the configuration, "" if it does not, and sends one event for it.
 func (c *Controller) report(k key, held string) {
 	now, source := c.clock.Now(), ""
 	var tell, resumed bool

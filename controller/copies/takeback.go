@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// takeBack removes what was copied, whatever the state of the source. The object goes with it unless others have put keys of
-// their own into it, or the controller may not delete there: then only ours are taken out, and it is a copy no longer.
+// takeBack removes what was copied, regardless of the state of the source, and deletes the object. If others have
+// added keys, or the controller may not delete, it only removes the copied keys and the mark.
 func (c *Controller) takeBack(ctx context.Context, k key) error {
 	if c.watches.sees(k.target) && c.watches.version(k.target) == "" {
 		return nil
@@ -61,7 +61,7 @@ func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
 	}
 	alone := len(left.Data) == 0
 	if left.Type == corev1.SecretTypeTLS {
-		// The API server wants both keys, and takes them without a value.
+		// The API server requires both keys, and accepts empty values.
 		left.Data = with(left.Data, map[string][]byte{inventory.ActiveCertKey: {}, inventory.ActiveKeyKey: {}})
 	}
 	unmark(&left.ObjectMeta)
@@ -83,7 +83,8 @@ func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error)
 	return deleteOrEmpty(ctx, c.configMaps(k.namespace), left, len(left.Data)+len(left.BinaryData) == 0)
 }
 
-// deleteOrEmpty deletes an object as it was read, if nothing of others is left in it and we may; else it is written as left.
+// deleteOrEmpty deletes an object as it was read, if alone is set and the controller may delete. Otherwise it writes
+// left.
 func deleteOrEmpty[T apply.Object[T]](ctx context.Context, to apply.Writer[T], left T, alone bool) (bool, error) {
 	if alone {
 		if err := to.Delete(ctx, left.GetName(), left.GetUID(), left.GetResourceVersion()); !apierrors.IsForbidden(err) {
@@ -94,7 +95,7 @@ func deleteOrEmpty[T apply.Object[T]](ctx context.Context, to apply.Writer[T], l
 	return err == nil, err
 }
 
-// unlikeCopied says that somebody has put something else where the copy was: that is theirs.
+// unlikeCopied reports that something else has replaced the content of the copy. That content is not ours to remove.
 func unlikeCopied(k key, object metav1.Object, hash string) *obstacle {
 	if object.GetAnnotations()[rotation.AnnotationContentHash] == hash {
 		return nil

@@ -19,16 +19,16 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// watches see the metadata of whatever is labelled as a copy, and what the Namespaces say. No content is transferred.
+// watches observe the metadata of objects with the label of a copy, and of Namespaces. They transfer no content.
 type watches struct {
-	// only are the namespaces that are watched, each by informers of its own; empty if all are by one. Then the Namespaces
-	// themselves are watched too: a Role in one of them could not allow that.
+	// only are the watched namespaces, each with informers of its own. If empty, one informer watches all namespaces,
+	// and another the Namespaces themselves, which a Role in a namespace cannot allow.
 	only       []string
 	copies     map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer
 	namespaces cache.SharedIndexInformer
 }
 
-// newWatches sets the informers up. Without a client there are none, and everything is read live.
+// newWatches creates the informers. Without a client there are none, and everything is read live.
 func newWatches(client metadata.Interface, only []string, c *Controller) (*watches, error) {
 	w := &watches{only: only, copies: map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer{}}
 	if client == nil {
@@ -85,7 +85,7 @@ func watchMetadata(
 	return informer, nil
 }
 
-// consentOnly keeps what is looked at.
+// consentOnly drops all metadata that the controller does not use.
 func consentOnly(object any) (any, error) {
 	meta, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -119,8 +119,8 @@ func (w *watches) run(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// sync waits for the first lists of the copies, or for the end of ctx. A Namespace that is not seen yet, or that we may not
-// watch, is read.
+// sync waits for the first lists of the copies, or for the end of ctx. It need not wait for Namespaces: one that is
+// not observed is read live.
 func (w *watches) sync(ctx context.Context) {
 	var done []cache.DoneChecker
 	for _, informers := range w.copies {
@@ -131,10 +131,10 @@ func (w *watches) sync(ctx context.Context) {
 	cache.WaitFor(ctx, "", done...)
 }
 
-// named says whether a namespace is managed because the installation names it, without a label.
+// named reports whether the installation names a namespace, which is then managed without a label.
 func (w *watches) named(namespace string) bool { return slices.Contains(w.only, namespace) }
 
-// covers says whether a namespace is one that may be written to.
+// covers reports whether the controller may write to a namespace.
 func (w *watches) covers(namespace string) bool {
 	return len(w.only) == 0 || w.named(namespace)
 }
@@ -147,13 +147,13 @@ func of(informers map[string]cache.SharedIndexInformer, namespace string) cache.
 	return informers[namespace]
 }
 
-// sees says whether a copy would be seen if it were there.
+// sees reports whether the watches would show a copy if it existed.
 func (w *watches) sees(t target) bool {
 	informer := of(w.copies[t.kind], t.namespace)
 	return informer != nil && informer.HasSynced()
 }
 
-// version is the resource version of a copy as last seen, "" if it is not seen.
+// version is the last observed resource version of a copy, "" if there is none.
 func (w *watches) version(t target) string {
 	if object := stored(of(w.copies[t.kind], t.namespace), cache.NewObjectName(t.namespace, t.name).String()); object != nil {
 		return object.GetResourceVersion()
@@ -161,7 +161,7 @@ func (w *watches) version(t target) string {
 	return ""
 }
 
-// namespace is what was last seen of a Namespace, nil if it is not seen.
+// namespace is the last observed metadata of a Namespace, nil if there is none.
 func (w *watches) namespace(name string) metav1.Object {
 	return stored(w.namespaces, name)
 }

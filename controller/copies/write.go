@@ -28,7 +28,7 @@ func (c *Controller) configMaps(namespace string) apply.Writer[*corev1.ConfigMap
 	return apply.To(c.client.CoreV1().ConfigMaps(namespace), "configmaps", c.by)
 }
 
-// write brings a copy up to date on live reads. It returns the assessment that it went by, and whether it wrote.
+// write updates a copy after live reads. It returns the assessment that it used, and whether it wrote.
 func (c *Controller) write(ctx context.Context, t *task) (*trust.CopyAssessment, bool, error) {
 	write := c.writeConfigMap
 	if t.key.kind == configv1alpha1.CopySecret {
@@ -65,7 +65,7 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 	return a, object, wrote, uncreated(t, err)
 }
 
-// anchorsOf are those of a bundle that can be read. What cannot be read is of use to nobody and is replaced.
+// anchorsOf are the anchors of a bundle, nil if the bundle cannot be parsed: it is then useless and is replaced.
 func anchorsOf(configMap *corev1.ConfigMap) []*pki.Certificate {
 	text, ok := configMap.Data[inventory.BundleKey]
 	if !ok {
@@ -78,8 +78,8 @@ func anchorsOf(configMap *corev1.ConfigMap) []*pki.Certificate {
 	return anchors
 }
 
-// fillConfigMap writes the anchors that the copy is to hold. If it holds them already, in whatever text, the text stays:
-// whoever rolls out changes of it need not do so for a comment.
+// fillConfigMap writes the anchors of the copy. If it already holds them, the text stays, even if it is formatted
+// differently: a changed comment must not cause a rollout.
 func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, source *corev1.ConfigMap, a *trust.CopyAssessment) {
 	former := object.DeepCopy()
 	_, text := object.Data[inventory.BundleKey]
@@ -91,7 +91,7 @@ func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, s
 	mark(&object.ObjectMeta, t, &source.ObjectMeta, bundleHash(object))
 }
 
-// bundleHash names the content of what is copied.
+// bundleHash is the hash of the copied content.
 func bundleHash(object *corev1.ConfigMap) string {
 	return rotation.ContentHash(map[string]string{inventory.BundleKey: object.Data[inventory.BundleKey]})
 }
@@ -116,7 +116,7 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 	return a, object, wrote, uncreated(t, err)
 }
 
-// sourceSecret reads the leaf and checks that it is the one that was decided on, and that its key belongs to it.
+// sourceSecret reads the leaf, and checks that it is the version of the decision and that its key matches.
 func (c *Controller) sourceSecret(ctx context.Context, t *task) (*corev1.Secret, error) {
 	leaf := t.domain.Leaf(t.copy.Name)
 	source, err := c.client.CoreV1().Secrets(t.key.from).Get(ctx, leaf.Name, metav1.GetOptions{})
@@ -136,12 +136,11 @@ func (c *Controller) sourceSecret(ctx context.Context, t *task) (*corev1.Secret,
 	return source, nil
 }
 
-// leafKeys are what is copied of a leaf.
 func leafKeys() []string {
 	return []string{inventory.ActiveCertKey, inventory.ActiveKeyKey, inventory.AuthorityKey}
 }
 
-// fillSecret takes over what is copied, and what the source does not have of it.
+// fillSecret copies the keys of a leaf, and removes those that the source lacks.
 func fillSecret(object *corev1.Secret, t *task, source *corev1.Secret) {
 	former, copied := object.DeepCopy(), map[string][]byte{}
 	for _, name := range leafKeys() {

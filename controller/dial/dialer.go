@@ -16,11 +16,10 @@ import (
 	addresses "certrotation.dev/registry/address"
 )
 
-// connecting bounds an attempt whose caller sets no deadline.
+// connecting bounds every attempt. An earlier deadline of the caller wins.
 const connecting = 30 * time.Second
 
-// Dialer connects to addresses that are not denied. The zero value denies the ranges that this package denies by
-// default.
+// Dialer connects to addresses that are not denied. The zero value denies the default ranges of this package.
 type Dialer struct {
 	allowed, denied []netip.Prefix
 }
@@ -30,25 +29,25 @@ func New(allowed, denied []netip.Prefix) *Dialer {
 	return &Dialer{allowed: addresses.Canonical(allowed), denied: addresses.Canonical(denied)}
 }
 
-// Refusal is the error for an address that is denied.
+// Refusal is the error for a denied address.
 type Refusal struct {
 	Address netip.Addr
 	// Range is the kind of the address, such as "loopback".
 	Range string
 }
 
-// Error is the same at each attempt and safe to be shown, because it follows from the address alone.
+// Error depends on the address alone: it is the same at each attempt and safe to show.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("address %s is not dialled: it is %s", r.Address, r.Range)
 }
 
-// DialContext is that of a net.Dialer. The error of an address that is denied wraps a Refusal.
+// DialContext is like that method of net.Dialer. The error for a denied address wraps a Refusal.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: connecting, ControlContext: d.control}
 	return dialer.DialContext(ctx, network, address)
 }
 
-// control is called with the address to which the kernel is about to connect.
+// control is called with the address that the kernel is about to connect to.
 func (d *Dialer) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return fmt.Errorf("dial %s %s: only TCP is dialled", network, address)
@@ -70,7 +69,7 @@ func (d *Dialer) control(_ context.Context, network, address string, _ syscall.R
 	return nil
 }
 
-// Judge returns why an address is not dialled, nil if it is.
+// Judge is why an address is not dialled, nil if it is.
 func (d *Dialer) Judge(address netip.Addr) *Refusal {
 	for _, candidate := range addresses.Meanings(address) {
 		if what := cmp.Or(d.denies(candidate), d.reserved(candidate)); what != "" {

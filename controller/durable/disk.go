@@ -19,14 +19,15 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// Disk is the real file system below a directory. To the directory itself a link may lead: the operator has named it.
+// Disk is the real file system below a directory. The directory itself may be a symbolic link, because the operator
+// names it.
 type Disk string
 
 var _ FileSystem = Disk("")
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// Open opens a regular file or a directory. A pipe in its place must not make it wait for a writer.
+// Open opens a regular file or a directory. It does not block on a pipe.
 func (d Disk) Open(name string) (fs.File, error) {
 	return d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 }
@@ -43,7 +44,7 @@ func (d Disk) open(name string, flags int) (f *os.File, err error) {
 	return f, err
 }
 
-// at does something relative to the directory of a name.
+// at runs do with the parent directory of name, opened, and the base of name.
 func (d Disk) at(what, name string, do func(parent int, base string) error) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: what, Path: name, Err: fs.ErrInvalid}
@@ -58,7 +59,7 @@ func (d Disk) at(what, name string, do func(parent int, base string) error) erro
 	return nil
 }
 
-// walk opens a directory.
+// walk opens a directory without following links below the root.
 func (d Disk) walk(dir string) (int, error) {
 	at, err := unix.Open(string(d), directoryFlags&^unix.O_NOFOLLOW, 0)
 	for component := range strings.SplitSeq(dir, "/") {
@@ -80,7 +81,7 @@ func notFollowed(name string, err error) error {
 	return err
 }
 
-// Mkdir makes a directory.
+// Mkdir creates a directory of mode 0700.
 func (d Disk) Mkdir(name string) error {
 	return d.at("make directory", name, func(parent int, base string) error {
 		if err := unix.Mkdirat(parent, base, uint32(nodedisk.DirectoryMode.Perm())); err != nil {
@@ -90,7 +91,7 @@ func (d Disk) Mkdir(name string) error {
 	})
 }
 
-// WriteFile makes a new file.
+// WriteFile creates a file of mode 0600. It fails if the name exists.
 func (d Disk) WriteFile(name string, data []byte) error {
 	f, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
@@ -100,10 +101,10 @@ func (d Disk) WriteFile(name string, data []byte) error {
 	return errors.Join(err, f.Chmod(nodedisk.PlainMode), f.Close())
 }
 
-// SyncFile makes the data of a file last.
+// SyncFile flushes the data of a file to disk.
 func (d Disk) SyncFile(name string) error { return d.sync(name, unix.O_NONBLOCK) }
 
-// SyncDirectory makes the names in a directory last.
+// SyncDirectory flushes the entries of a directory to disk.
 func (d Disk) SyncDirectory(name string) error { return d.sync(name, unix.O_DIRECTORY) }
 
 func (d Disk) sync(name string, flag int) error {
@@ -114,7 +115,7 @@ func (d Disk) sync(name string, flag int) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Rename replaces what has the new name.
+// Rename renames a file or directory and replaces an existing target.
 func (d Disk) Rename(from, to string) error { return d.both("rename", from, to, unix.Renameat) }
 
 // Exchange swaps two names.
@@ -126,7 +127,7 @@ func (d Disk) both(what, a, b string, do func(aParent int, a string, bParent int
 	})
 }
 
-// Symlink makes a link.
+// Symlink creates a symbolic link.
 func (d Disk) Symlink(target, name string) error {
 	return d.at("make link", name, func(parent int, base string) error { return unix.Symlinkat(target, parent, base) })
 }
@@ -154,7 +155,7 @@ func chmod(parent int, base string, mode fs.FileMode) error {
 	if !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
-	// Linux before 6.6 does this to an open file only.
+	// Linux before 6.6 cannot do this without opening the file.
 	fd, err := unix.Openat(parent, base, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (d Disk) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// ReadLink returns where a link leads.
+// ReadLink returns the target of a link.
 func (d Disk) ReadLink(name string) (target string, err error) {
 	err = d.at("read link", name, func(parent int, base string) error {
 		text := make([]byte, unix.PathMax)
@@ -198,7 +199,7 @@ func (d Disk) ReadLink(name string) (target string, err error) {
 	return target, err
 }
 
-// Lstat looks at a name, which may be that of a link.
+// Lstat describes a name without following a link.
 func (d Disk) Lstat(name string) (fs.FileInfo, error) {
 	out := &info{name: path.Base(name)}
 	return out, d.at("look at", name, func(parent int, base string) error {
@@ -206,7 +207,6 @@ func (d Disk) Lstat(name string) (fs.FileInfo, error) {
 	})
 }
 
-// info is a fs.FileInfo of one look.
 type info struct {
 	name string
 	stat unix.Stat_t

@@ -1,17 +1,17 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package durable writes to the disk of a node so that it survives a loss of power, and reads it back, without being led
-// elsewhere. Installer, pruner and recovery write with it and exclude each other by its lock.
+// Package durable writes to the disk of a node so that the data survives a loss of power, and reads it back, without
+// following links. Installer, pruner and recovery write with it and exclude each other with its lock.
 //
 // Invariants:
 //
-//   - What has its final name is complete and on the disk (fsync of files and of directories) before a rename gives it that
-//     name. What is being written or removed has a name that nodedisk.IsLeftover knows.
-//   - Below the directory of a Disk no symbolic link is followed, neither when something is made nor when it is read: a path is
-//     walked one component at a time. What is made is new (O_EXCL). So whoever can write there, as the containers of the
-//     static pod can below their mounts, does not choose where root reads or writes.
-//   - Files have mode 0600 and directories 0700, whatever the umask.
+//   - Data is complete and on disk (fsync of files and directories) before a rename gives it its final name.
+//     Unfinished writes and removals have names that nodedisk.IsLeftover recognizes.
+//   - Below the directory of a Disk, neither reads nor writes follow a symbolic link. Paths are walked one component
+//     at a time, and files are created with O_EXCL. So a process that can write there, such as a container of the
+//     static pod, cannot choose where root reads or writes.
+//   - Files have mode 0600 and directories 0700 under every umask.
 //
 // A Disk is safe for concurrent use, a Writer is not. The package starts no goroutine.
 package durable

@@ -7,5 +7,5 @@ package durable
 
 import "errors"
 
-// exchange is what only Linux offers; nodes run Linux, and other systems run the tests.
+// exchange is unsupported: only Linux has it. Nodes run Linux; other systems only run the tests.
 func exchange(int, string, int, string) error { return errors.ErrUnsupported }

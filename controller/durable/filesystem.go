@@ -5,28 +5,27 @@ package durable
 
 import "io/fs"
 
-// FileSystem is one directory tree, as a process sees it before a loss of power. Names are relative to its root and use
-// slashes; "." is the root. No symbolic link is followed. Nothing but a Sync makes anything last.
+// FileSystem is one directory tree. Names are slash-separated and relative to its root; "." is the root. It follows
+// no symbolic link. Only SyncFile and SyncDirectory make changes survive a loss of power.
 type FileSystem interface {
-	// Open, ReadDir, Lstat and ReadLink read.
 	fs.ReadDirFS
 	fs.ReadLinkFS
 
-	// Mkdir makes a directory of mode 0700, whatever the umask.
+	// Mkdir creates a directory of mode 0700 under every umask.
 	Mkdir(name string) error
-	// WriteFile makes a new file of mode 0600, whatever the umask. It fails if there is something of that name.
+	// WriteFile creates a file of mode 0600 under every umask. It fails if the name exists.
 	WriteFile(name string, data []byte) error
-	// SyncFile makes the data of a file last, SyncDirectory the names in a directory.
+	// SyncFile flushes the data of a file, SyncDirectory the entries of a directory.
 	SyncFile(name string) error
 	SyncDirectory(name string) error
-	// Rename replaces what has the new name, at once.
+	// Rename atomically replaces an existing target.
 	Rename(from, to string) error
-	// Exchange swaps two names, at once. The error is errors.ErrUnsupported where the system cannot do that.
+	// Exchange swaps two names atomically. It returns errors.ErrUnsupported where the system cannot do that.
 	Exchange(a, b string) error
 	Symlink(target, name string) error
 	// Remove removes a file, a link or an empty directory.
 	Remove(name string) error
 	Chmod(name string, mode fs.FileMode) error
-	// TryLock takes the lock on a file, which it makes and which stays, or fails with ErrBusy.
+	// TryLock locks a file, which it creates and never removes. It returns ErrBusy if another writer holds the lock.
 	TryLock(name string) (release func() error, err error)
 }

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockRetry is how often a lock that somebody holds is tried: an installation takes less than a second.
+// lockRetry is the interval between attempts on a held lock: an installation takes less than a second.
 const lockRetry = 100 * time.Millisecond
 
-// ErrBusy reports that another writer had the lock for as long as this one could wait.
+// ErrBusy reports that another writer held the lock for as long as this one could wait.
 var ErrBusy = errors.New("another installer, pruner or recovery is at work on this node")
 
-// Lock waits for the lock on a file until ctx ends.
+// Lock retries TryLock until it succeeds or ctx ends.
 func Lock(ctx context.Context, fsys FileSystem, name string) (release func() error, err error) {
 	for {
 		release, err := fsys.TryLock(name)
@@ -35,7 +35,7 @@ func Lock(ctx context.Context, fsys FileSystem, name string) (release func() err
 	}
 }
 
-// TryLock locks the file of that name, which stays on the disk. The kernel gives the lock back when its holder ends.
+// TryLock locks the file, which stays on the disk. The kernel releases the lock when its holder exits.
 func (d Disk) TryLock(name string) (release func() error, err error) {
 	f, err := d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_NONBLOCK)
 	if err != nil {
@@ -51,8 +51,8 @@ func (d Disk) TryLock(name string) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// stillNamed tells whether the name is still that of f. If somebody has removed the file in between, a lock on it excludes
-// nobody.
+// stillNamed reports whether name still refers to f. A lock on a file that was removed in the meantime excludes no
+// other writer.
 func (d Disk) stillNamed(name string, f *os.File) bool {
 	var held unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &held); err != nil {

@@ -15,14 +15,14 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// Writer writes below one file system. After its first error it does nothing any more.
+// Writer writes below one file system. After its first error it does nothing.
 type Writer struct {
 	FS FileSystem
 	// Err is the first error.
 	Err error
 }
 
-// Do does something that is not among the methods below.
+// Do runs act and records its error. It is for operations without a method below.
 func (w *Writer) Do(what, name string, act func() error) {
 	if w.Err != nil {
 		return
@@ -32,12 +32,12 @@ func (w *Writer) Do(what, name string, act func() error) {
 	}
 }
 
-// Mkdir makes a directory.
+// Mkdir creates a directory.
 func (w *Writer) Mkdir(name string) {
 	w.Do("make directory", name, func() error { return w.FS.Mkdir(name) })
 }
 
-// MkdirAll makes a directory and what is missing of the way to it, and has their names last.
+// MkdirAll creates a directory and its missing parents, and syncs their names.
 func (w *Writer) MkdirAll(name string) {
 	there, err := nodedisk.IsDirectory(w.FS, name)
 	w.Do("make directory", name, func() error { return err })
@@ -49,24 +49,24 @@ func (w *Writer) MkdirAll(name string) {
 	w.Sync(path.Dir(name))
 }
 
-// Write writes a new file and has its data last.
+// Write writes a new file and syncs its data.
 func (w *Writer) Write(name string, data []byte) {
 	w.Do("write", name, func() error { return w.FS.WriteFile(name, data) })
 	w.Do("sync", name, func() error { return w.FS.SyncFile(name) })
 }
 
-// Sync has the names in a directory last.
+// Sync flushes the entries of a directory.
 func (w *Writer) Sync(dir string) {
 	w.Do("sync directory", dir, func() error { return w.FS.SyncDirectory(dir) })
 }
 
-// Rename replaces what has the new name.
+// Rename replaces an existing target.
 func (w *Writer) Rename(from, to string) {
 	w.Do("rename to", to, func() error { return w.FS.Rename(from, to) })
 }
 
-// Tree writes a directory with files, by their paths below it, under a name that nobody reads yet; when it returns, all of it
-// lasts.
+// Tree writes and syncs a directory with files, which are keyed by their paths below it. No process may read the name
+// dir yet.
 func (w *Writer) Tree(dir string, files map[string][]byte) {
 	w.Remove(dir)
 	w.Mkdir(dir)
@@ -88,14 +88,14 @@ func (w *Writer) Tree(dir string, files map[string][]byte) {
 	}
 }
 
-// File gives a file that content, at once, and tells whether it had another one.
+// File replaces the content of a file atomically and reports whether the content was different.
 func (w *Writer) File(name string, data []byte) (changed bool) {
 	dir := path.Dir(name)
 	if old, err := nodedisk.ReadFile(w.FS, name, nodedisk.MaxFileBytes); err == nil && bytes.Equal(old, data) {
 		if info, err := fs.Lstat(w.FS, name); err == nil && info.Mode() != nodedisk.PlainMode {
 			w.Chmod(name, nodedisk.PlainMode)
 		}
-		// Whoever wrote it may have ended before it lasted.
+		// Its writer may have crashed before it synced.
 		w.Do("sync", name, func() error { return w.FS.SyncFile(name) })
 		w.Sync(dir)
 		return false
@@ -107,7 +107,7 @@ func (w *Writer) File(name string, data []byte) (changed bool) {
 	return true
 }
 
-// Link has a symbolic link point at target, at once, and tells whether it pointed elsewhere.
+// Link points a symbolic link at target atomically and reports whether it pointed elsewhere.
 func (w *Writer) Link(target, name string) (changed bool) {
 	dir := path.Dir(name)
 	if old, err := fs.ReadLink(w.FS, name); err == nil && old == target {
@@ -127,7 +127,7 @@ func (w *Writer) Chmod(name string, mode fs.FileMode) {
 	w.Do("set the mode of", name, func() error { return w.FS.Chmod(name, mode) })
 }
 
-// Remove removes a file, a link, or a directory with all that is in it, if there is one.
+// Remove removes a file, a link, or a directory with its content. A missing name is no error.
 func (w *Writer) Remove(name string) {
 	info, err := fs.Lstat(w.FS, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +148,7 @@ func (w *Writer) Remove(name string) {
 	})
 }
 
-// Retire removes a directory so that it is there as a whole, or not at all.
+// Retire removes a directory so that under its name it is either complete or absent.
 func (w *Writer) Retire(name string) {
 	w.Rename(name, nodedisk.Removed(name))
 	w.Sync(path.Dir(name))

@@ -22,7 +22,7 @@ import (
 // healthKey is read; whether it exists does not matter.
 const healthKey = "health"
 
-// ask asks the member at one place. ctx has to have a deadline.
+// ask queries the member at one place. ctx must have a deadline.
 func (c *Checker) ask(ctx context.Context, at *place, endpoint *url.URL, identity *tls.Config) quorum.Answer {
 	a := quorum.Answer{Node: at.name, Addresses: at.known, At: c.clock.Now()}
 	if endpoint == nil {
@@ -45,7 +45,7 @@ func (c *Checker) ask(ctx context.Context, at *place, endpoint *url.URL, identit
 	return a
 }
 
-// askMore asks what depends on other members, which may take until the timeout, all at once.
+// askMore runs the requests that depend on other members, concurrently because each may take until the timeout.
 func (c *conn) askMore(ctx context.Context, a *quorum.Answer) {
 	var (
 		asking                   sync.WaitGroup
@@ -73,7 +73,7 @@ func (c *conn) askMore(ctx context.Context, a *quorum.Answer) {
 	}
 }
 
-// read is linearizable. A denial because of the rights of the user counts as success: it was decided by consensus too.
+// read does a linearizable read. A denied permission counts as success, because it was decided by consensus too.
 func (c *conn) read(ctx context.Context) error {
 	_, err := c.Get(ctx, healthKey)
 	if errors.Is(err, rpctypes.ErrPermissionDenied) {

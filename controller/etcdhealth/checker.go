@@ -25,9 +25,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// fallbackTimeout is for a configuration that gives none. identityTimeout bounds the reads of the client leaf and the bundle,
-// so that a whole check takes no longer than that and the timeout of a member, all of which are asked at once. refusalTimeout is
-// how long a member may take to refuse a client after the handshake.
+// fallbackTimeout applies to a configuration without a timeout. identityTimeout bounds the reads of the client leaf
+// and the bundle. Members are asked concurrently, so a check takes at most identityTimeout plus the timeout of a
+// member. refusalTimeout is how long a member may take to refuse a client after the handshake.
 const (
 	fallbackTimeout = 10 * time.Second
 	identityTimeout = 20 * time.Second
@@ -39,11 +39,11 @@ type Config struct {
 	Client kubernetes.Interface
 	// Clock defaults to the real one. Timeouts of connections are real time in any case.
 	Clock clock.PassiveClock
-	// Dial defaults to that of a dial.Dialer which allows nothing besides.
+	// Dial defaults to DialContext of the zero dial.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Failures counts connections that failed; nil for nobody.
+	// Failures counts failed connections. It may be nil.
 	Failures *connection.Failures
-	// Metrics is where the metrics are registered; nil for nowhere.
+	// Metrics is where the metrics are registered. It may be nil.
 	Metrics Registry
 }
 
@@ -61,7 +61,7 @@ type Checker struct {
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// New returns a Checker, which asks nobody before Check.
+// New returns a Checker. It connects to no member before Check.
 func New(cfg Config) (*Checker, error) {
 	if cfg.Client == nil {
 		return nil, errors.New("quorum checker: client is required")
@@ -82,8 +82,8 @@ func New(cfg Config) (*Checker, error) {
 	return c, nil
 }
 
-// Check asks the members on all nodes, now, with what consents to the configuration that asks for it. It fails if they cannot be asked, because the client leaf or the bundle
-// cannot be read, or ctx has ended.
+// Check asks the members on all nodes now. The client leaf and the bundle must consent to the configuration. It fails
+// only if the members cannot be asked: the leaf or the bundle is unreadable, or ctx has ended.
 func (c *Checker) Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
 	if q == nil {
 		return quorum.Observation{}, fmt.Errorf("check quorum in namespace %s: no quorum is configured", namespace)
@@ -91,7 +91,7 @@ func (c *Checker) Check(ctx context.Context, namespace, configuration string, q 
 	return c.share(ctx, namespace, configuration, q, onNodes(nodes))
 }
 
-// CheckPods asks the members that are pods, as Check those that are on nodes.
+// CheckPods is Check for members that are pods.
 func (c *Checker) CheckPods(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, pods []*corev1.Pod) (quorum.Observation, error) {
 	return c.share(ctx, namespace, configuration, q, ofPods(pods))
 }
@@ -102,10 +102,10 @@ func (c *Checker) share(ctx context.Context, namespace, configuration string, q 
 	})
 }
 
-// Forget removes the metrics of a namespace that has no cluster any more.
+// Forget removes the metrics of a namespace that no longer has a cluster.
 func (c *Checker) Forget(namespace string) { c.meters.forget(namespace) }
 
-// key tells questions apart.
+// key identifies a question: equal keys may share a check.
 func key(namespace, configuration string, q *configv1alpha1.Quorum, places []place) string {
 	parts := []string{namespace, configuration, q.Endpoint, q.ServerName, q.ClientLeaf, q.BundleConfigMapName, timeout(q).String()}
 	of := len(parts)
@@ -147,7 +147,8 @@ func (c *Checker) check(ctx context.Context, namespace, configuration string, q 
 	return o, nil
 }
 
-// readIdentity reads what to ask with, and does not wait for ever: a check belongs to no caller whose deadline would end it.
+// readIdentity reads the client leaf and the bundle. It has its own timeout because a shared check has no caller's
+// deadline.
 func (c *Checker) readIdentity(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum) (*tls.Config, error) {
 	reading, cancel := context.WithTimeout(ctx, identityTimeout)
 	defer cancel()

@@ -42,17 +42,17 @@ type conn struct {
 	dial           dialFunc
 	failures       *connection.Failures
 	refusalTimeout time.Duration
-	// proven says that a member has proven, by a leaf that the bundle verifies, that it is one.
+	// proven is set once the server has proven, with a leaf that the bundle verifies, that it is a member.
 	proven *atomic.Bool
 }
 
-// connect makes a client; the connection itself is made by the first request.
+// connect creates a client. The first request opens the connection.
 func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*conn, error) {
 	out := &conn{endpoint: endpoint, dial: c.dial, failures: c.failures, refusalTimeout: c.refusalTimeout, proven: &atomic.Bool{}}
 	identity = identity.Clone()
 	identity.ServerName = cmp.Or(identity.ServerName, endpoint.Hostname())
 	if present := identity.GetClientCertificate; present != nil {
-		// Called after the certificate of the server was verified, and its proof of the key.
+		// TLS calls it after it has verified the server's certificate and its possession of the key.
 		identity.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			out.proven.Store(true)
 			return present(request)
@@ -60,11 +60,11 @@ func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Context: ctx,
-		// What the client calls the endpoint is what the leaf of the member has to be valid for, whatever its TLS configuration says.
+		// The client verifies the leaf against the host of this URL, not against the ServerName of TLS.
 		Endpoints: []string{"https://" + net.JoinHostPort(identity.ServerName, endpoint.Port())},
 		TLS:       identity,
 		Logger:    zap.NewNop(),
-		// The attempt is the only one: a member that needs several is worth knowing.
+		// One attempt only, so that a member that needs several shows up as failing.
 		MaxUnaryRetries: 1,
 		DialOptions: []grpc.DialOption{
 			grpc.WithNoProxy(),
@@ -77,20 +77,19 @@ func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.
 	out.Client, out.identity = client, identity
 	out.http = &http.Client{
 		Transport: &http.Transport{TLSClientConfig: identity.Clone(), ForceAttemptHTTP2: true, DialContext: c.dial},
-		// A member answers for itself.
+		// A redirect must not let another member answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return out, nil
 }
 
-// close ends the connections. What it could say about them does not matter any more.
 func (c *conn) close() {
 	_ = c.Close()
 	c.http.CloseIdleConnections()
 }
 
-// failure puts the failure of a request into words. gRPC tells why a connection is broken as a text only, with what is
-// different at each attempt.
+// failure describes a failed request. gRPC reports why a connection broke only as a text that differs at each
+// attempt.
 func (c *conn) failure(ctx context.Context, err error) string {
 	if c.proven.Load() {
 		return c.answered(ctx, err)
@@ -103,7 +102,7 @@ func (c *conn) failure(ctx context.Context, err error) string {
 	return c.told(ctx, err)
 }
 
-// told is the public description of a failed connection. The rest is only logged.
+// told returns the public description of a failed connection. For an unproven server, the details go to the log only.
 func (c *conn) told(ctx context.Context, err error) string {
 	c.failures.Count(ctx, err)
 	detail := connection.Failure(ctx, err)
@@ -131,9 +130,9 @@ func (c *conn) answered(ctx context.Context, err error) string {
 	return "the connection is lost"
 }
 
-// diagnose connects once more, without gRPC, and returns why that fails, nil if it does not. With TLS 1.3 a member refuses
-// a client after the client's part of the handshake. Who has sent something by then may never learn why: so this client
-// only listens.
+// diagnose connects once more without gRPC and returns why that fails, or nil. With TLS 1.3 a member refuses a client
+// after the client's part of the handshake. A client that has sent data by then may never learn why, so this one only
+// reads.
 func (c *conn) diagnose(ctx context.Context) error {
 	raw, err := c.dial(ctx, "tcp", c.endpoint.Host)
 	if err != nil {
@@ -155,7 +154,7 @@ func (c *conn) diagnose(ctx context.Context) error {
 	return err
 }
 
-// identity reads what a client of the members needs, from the API server itself.
+// identity reads the client leaf and the bundle from the API server, not from a cache.
 func (c *Checker) identity(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum) (*tls.Config, error) {
 	secret, err := c.client.CoreV1().Secrets(namespace).Get(ctx, q.ClientLeaf, metav1.GetOptions{})
 	if err != nil {
@@ -187,12 +186,12 @@ func (c *Checker) identity(ctx context.Context, namespace, configuration string,
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: roots, Time: c.clock.Now, ServerName: q.ServerName,
-		// Presented to a member that does not accept its CA as well, which then says what is wrong with it.
+		// Presents the leaf even to a member that does not accept its CA, so that the member reports what is wrong
+		// with it.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
 	}, nil
 }
 
-// unadopted is the error about an object that does not consent to the configuration that names it.
 func unadopted(what, namespace, name, configuration string) error {
 	return fmt.Errorf("%s %s/%s does not consent to RotationConfiguration/%s: run `kubectl certrotation adopt -n %s %s`",
 		what, namespace, name, configuration, namespace, configuration)

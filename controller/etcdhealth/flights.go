@@ -16,12 +16,12 @@ type flights struct {
 	keys map[string]*line
 }
 
-// line is the order of checks for one question: the one that runs, and the one that begins after it.
+// line holds the checks for one question: the one that runs, and the one that starts after it.
 type line struct {
 	running, next *flight
 }
 
-// flight is one check. Its result may be read when done is closed.
+// flight is one check. o and err may be read once done is closed.
 type flight struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -47,7 +47,8 @@ func (f *flights) share(ctx context.Context, key string, check checkFunc) (quoru
 	}
 }
 
-// board returns the next check, and begins it if none runs. A check that nobody waits for any more takes nobody in.
+// board joins the next check, and starts it if none runs. A check that its last caller has left accepts no new
+// callers.
 func (f *flights) board(ctx context.Context, key string, check checkFunc) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,7 +59,7 @@ func (f *flights) board(ctx context.Context, key string, check checkFunc) *fligh
 	}
 	if l.next == nil || l.next.ctx.Err() != nil {
 		l.next = &flight{done: make(chan struct{})}
-		// The check belongs to all who wait for it, not to the first of them.
+		// All waiting callers share the check, so the first one's ctx must not cancel it.
 		l.next.ctx, l.next.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	}
 	own := l.next
@@ -69,7 +70,7 @@ func (f *flights) board(ctx context.Context, key string, check checkFunc) *fligh
 	return own
 }
 
-// start begins the next check of a line, and forgets a line without one. The caller holds f.mu.
+// start starts the next check of a line, or deletes a line without one. The caller holds f.mu.
 func (f *flights) start(key string, l *line, check checkFunc) {
 	l.running, l.next = l.next, nil
 	if l.running == nil {
@@ -80,7 +81,7 @@ func (f *flights) start(key string, l *line, check checkFunc) {
 }
 
 func (f *flights) fly(key string, l *line, running *flight, check checkFunc) {
-	// Whatever becomes of the check, those who wait are told, and the next one begins.
+	// Even after a panic, callers are released and the next check starts.
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -91,7 +92,7 @@ func (f *flights) fly(key string, l *line, running *flight, check checkFunc) {
 	running.o, running.err = check(running.ctx)
 }
 
-// leave ends a check that nobody waits for.
+// leave removes a caller and cancels the check with its last one.
 func (f *flights) leave(own *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

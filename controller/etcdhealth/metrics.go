@@ -18,7 +18,6 @@ type Registry interface {
 
 const metricsNamespace = "certrotation"
 
-// meters say how the clusters were when they were last asked.
 type meters struct {
 	seconds         *metrics.HistogramVec
 	healthy, voters *metrics.GaugeVec

@@ -17,14 +17,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// activePeers is the metric with the peers that a member is connected with, maxMetricsBytes bounds all of its metrics.
+// activePeers is the metric of a member's connected peers. maxMetricsBytes bounds the whole response.
 const (
 	activePeers     = "etcd_network_active_peers"
 	maxMetricsBytes = 16 << 20
 )
 
-// peers returns the members that the one behind the connection says it is connected with, ordered. The texts of its
-// errors are the same at each attempt.
+// peers returns the IDs of the members that the asked member reports as connected, sorted. Its error texts are the
+// same at each attempt.
 func (c *conn) peers(ctx context.Context, self uint64) ([]uint64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint.JoinPath("metrics").String(), http.NoBody)
 	if err != nil {
@@ -41,12 +41,12 @@ func (c *conn) peers(ctx context.Context, self uint64) ([]uint64, error) {
 	return parsePeers(io.LimitReader(response.Body, maxMetricsBytes), self)
 }
 
-// parsePeers reads the metrics of a member. One that has no peers does not have the metric.
+// parsePeers reads the metrics of a member. A member without peers lacks the metric.
 func parsePeers(metrics io.Reader, self uint64) ([]uint64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(metrics)
 	if err != nil {
-		// The cause is dropped: it quotes what is foreign, at any length.
+		// The cause is dropped: it quotes foreign text of any length.
 		return nil, errors.New("its metrics cannot be read")
 	}
 	var connected []uint64

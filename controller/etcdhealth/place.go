@@ -18,9 +18,9 @@ import (
 type place struct {
 	name string
 	uid  types.UID
-	// address to ask, "" for none, which is what nowhere says.
+	// address is where to ask the member. If it is empty, nowhere says why.
 	address, nowhere string
-	// known are the addresses by which the list of members may know it.
+	// known are the addresses under which the member list may have it.
 	known []string
 }
 
@@ -36,7 +36,7 @@ func onNodes(nodes []*inventory.Node) []place {
 	return out
 }
 
-// ofPods are asked at the address of each pod and at no name: what that leads to is not for the controller to believe.
+// ofPods uses each pod's IP and no DNS name, because the controller does not trust name resolution.
 func ofPods(pods []*corev1.Pod) []place {
 	var out []place
 	for _, pod := range pods {
@@ -53,7 +53,7 @@ func ofPods(pods []*corev1.Pod) []place {
 	return out
 }
 
-// endpoint puts the address into a template such as https://{node}:2379; nil if that makes no URL.
+// endpoint fills the address into a template such as https://{node}:2379. It returns nil if the result is no URL.
 func (p *place) endpoint(template string) *url.URL {
 	if p.address == "" {
 		return nil

@@ -22,14 +22,14 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Quorum is what the collector asks of controller/etcdhealth.
+// Quorum is implemented by controller/etcdhealth.
 type Quorum interface {
 	Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
 }
 
-// Absences returns the proofs that members are gone, by trust.AbsenceKey. It is asked for members that count although the
-// configuration does not name them any more. Nothing is taken out of a cache that could speak for an absence, and whatever
-// cannot be asked is no proof: who is not proven to be gone is left out.
+// Absences returns proofs, by trust.AbsenceKey, that members are gone. Callers pass members that count although the
+// configuration no longer names them. It reads no cache that could support an absence, and a failed query is no
+// proof. Members without a proof are left out.
 func (c *Collector) Absences(ctx context.Context, d *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
 	proofs := map[string]string{}
 	for i := range missing {
@@ -48,7 +48,6 @@ func (c *Collector) Absences(ctx context.Context, d *trust.Domain, missing []tru
 	return proofs, nil
 }
 
-// absent asks about one member.
 func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.RosterMember) (proof, doubt string) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -63,7 +62,7 @@ func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.Roster
 	return c.absentNode(ctx, d, m)
 }
 
-// absentPod asks the API server itself for the pod that has the name of the member.
+// absentPod gets the pod of the member's name from the API server, not from a cache.
 func (c *Collector) absentPod(ctx context.Context, namespace string, m *trust.RosterMember) (proof, doubt string) {
 	pod, err := c.client.CoreV1().Pods(namespace).Get(ctx, m.Member, metav1.GetOptions{})
 	switch {
@@ -79,7 +78,7 @@ func (c *Collector) absentPod(ctx context.Context, namespace string, m *trust.Ro
 	return proof, doubt
 }
 
-// absentNode asks about a member that bears the name of its node.
+// absentNode checks a member that has the name of its node.
 func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.RosterMember) (proof, doubt string) {
 	departed := &mirrorpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
 	n := c.inventory.Namespace(d.Namespace)
@@ -108,13 +107,13 @@ func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.Ro
 	return mirrorpod.Absent(departed)
 }
 
-// hadStaticPods says whether members of the domain are static pods, by who counts: that they were taken out of the
-// configuration does not make them something else.
+// hadStaticPods reports whether members of the domain are static pods. It uses the roster, because members that the
+// configuration no longer names still count.
 func hadStaticPods(d *trust.Domain) bool {
 	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(m trust.RosterMember) bool { return m.Kind == trust.StaticPodRevision })
 }
 
-// readDeparted reads what the API server itself has of a node, by its name.
+// readDeparted reads a node by name, and its pods, from the API server.
 func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.RosterMember, departed *mirrorpod.Departed) error {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, departed.Node).String(),
@@ -140,8 +139,8 @@ func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.
 	return nil
 }
 
-// askCluster asks the members of a rollout's etcd cluster on all of its nodes but one. Where the cache does not know a node
-// yet, or still has it at an earlier address, its member is accounted for by nobody.
+// askCluster asks the members of a rollout's etcd cluster on all of its nodes but one. If the cache lacks a node or
+// has its old address, no answer accounts for its member.
 func (c *Collector) askCluster(ctx context.Context, namespace string, r *inventory.Rollout, but types.UID) (quorum.Observation, error) {
 	if c.quorum == nil {
 		return quorum.Observation{}, fmt.Errorf("rollout %s has an etcd quorum, and nobody to ask about it", r.Config.Name)

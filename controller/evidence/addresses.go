@@ -17,19 +17,19 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// resolver finds the addresses of a host. *net.Resolver is one.
+// resolver resolves a host. *net.Resolver implements it.
 type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Bounds of what one address leads to, and of the name of a process in a record.
+// Bounds of the endpoints behind one address, and of the name of a process in a record.
 const (
 	maxEndpoints     = 64
 	maxInstanceBytes = 253
 )
 
-// resolve lists the endpoints behind the address of a probe, ordered, each IP:PORT. Each of them is a process: which of
-// several an address leads to is up to chance. The failure says why there is none.
+// resolve returns the endpoints behind the address of a probe, each IP:PORT, sorted. Each counts as a process of its
+// own, because which one a connection to the address reaches is random. failure says why there is none.
 func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints []string, failure string) {
 	if probe.Address == "" {
 		return nil, cmp.Or(probe.Unknown, "its address is not known")
@@ -59,8 +59,8 @@ func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints 
 	return endpoints, ""
 }
 
-// instance names the process at an endpoint of the member: what runs in a pod, whatever its address is, and of any other
-// member the endpoint itself, "" for an address that leads nowhere.
+// instance names the process at an endpoint: a pod's process at any address, and the address and endpoint of any
+// other member. An empty endpoint means that the address does not resolve.
 func (s *subject) instance(probe *trust.Probe, endpoint string) string {
 	if s.member.Pod != nil {
 		return s.member.Pod.Process
@@ -68,7 +68,7 @@ func (s *subject) instance(probe *trust.Probe, endpoint string) string {
 	return instanceOf(probe.Address, endpoint)
 }
 
-// instanceOf names the process at an endpoint. The text is the same at each look.
+// instanceOf names the process at an endpoint. The name is the same at each probe.
 func instanceOf(address, endpoint string) string {
 	name := address
 	if endpoint != "" {

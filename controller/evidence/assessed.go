@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// assessed is an assessment with the members in it that have not followed.
+// assessed is an assessment with its members that are not yet trusted or delivered.
 type assessed struct {
 	*trust.Assessment
 	late map[lateMember]bool
@@ -32,24 +32,24 @@ func assess(d *trust.Domain, now time.Time) *assessed {
 	return a
 }
 
-// holds says whether the domain would be assessed like that now: it is the same, and nothing has changed by time alone.
+// holds reports whether the assessment is still current: the domain is the same, and no deadline has passed since.
 func (a *assessed) holds(d *trust.Domain, now time.Time) bool {
 	return a != nil && a.of == d && !now.Before(a.at) && (a.Recheck.IsZero() || now.Before(a.Recheck))
 }
 
-// assessments keep the last one of each domain: thousands of members of a domain are looked at while nothing changes in it.
+// assessments caches the last assessment of each domain: thousands of members are probed while a domain stays the
+// same.
 type assessments struct {
 	mu      sync.Mutex
 	domains map[domainKey]*lastAssessed
 }
 
 type lastAssessed struct {
-	// mu lets one goroutine assess while the others wait for what it finds.
+	// mu lets one goroutine assess while the others wait for its result.
 	mu   sync.Mutex
 	last *assessed
 }
 
-// get assesses a domain, unless that was done.
 func (s *assessments) get(d *trust.Domain, now time.Time) *assessed {
 	entry := s.entry(domainKey{namespace: d.Namespace, domain: d.Name})
 	entry.mu.Lock()
@@ -69,7 +69,6 @@ func (s *assessments) entry(key domainKey) *lastAssessed {
 	return s.domains[key]
 }
 
-// keep forgets the domains of a namespace that do not exist any more.
 func (s *assessments) keep(namespace string, n *inventory.Namespace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

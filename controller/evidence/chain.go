@@ -11,7 +11,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// presented are the leaf alone, as what follows it is no leaf, and when it ends if it was recovered.
+// presented returns the fingerprint of the leaf only, because the rest of the chain is no leaf. The time is its end
+// if the leaf was recovered.
 func (c *Collector) presented(chain []*x509.Certificate, anchors []*pki.Certificate) ([]pki.Fingerprint, time.Time) {
 	if len(chain) == 0 {
 		return nil, time.Time{}
@@ -23,7 +24,8 @@ func (c *Collector) presented(chain []*x509.Certificate, anchors []*pki.Certific
 	return []pki.Fingerprint{leaf.Fingerprint}, recoveredUntil(leaf, anchors, c.clock.Now())
 }
 
-// recoveredUntil is when a leaf ends that is valid though every anchor whose key has signed it has expired, zero for others.
+// recoveredUntil returns when a recovered leaf ends: it is valid, but every anchor that signed it has expired. It is
+// zero for other leaves.
 func recoveredUntil(leaf *pki.Certificate, anchors []*pki.Certificate, now time.Time) time.Time {
 	signed := false
 	for _, anchor := range anchors {
@@ -41,15 +43,15 @@ func recoveredUntil(leaf *pki.Certificate, anchors []*pki.Certificate, now time.
 	return leaf.NotAfter
 }
 
-// kin is by what a server is recognised as one of the trust domain. Of any other nothing is recorded, not even that it
-// exists: the address may be any in the network, and those who chose it may read the record.
+// kin identifies servers of the trust domain. Nothing is recorded of any other server, not even that it exists. Its
+// address may be any in the network, and the tenant who chose it may read the record.
 type kin struct {
 	authorities []*pki.Certificate
-	// leaves are those of the domain and those that the member was seen to present, whatever became of their CAs.
+	// leaves are the leaves of the domain, and the ones that the member presented before, even if their CAs are gone.
 	leaves []pki.Fingerprint
 }
 
-// kinOf collects more than the bundle: where bundle or signer were lost, what is presented is all that tells of them.
+// kinOf uses more than the bundle: if bundle or signer are lost, only presented leaves identify them.
 func kinOf(s *subject) *kin {
 	k := &kin{authorities: slices.Concat(s.d.Bundle.Anchors, []*pki.Certificate{s.d.Signer.Active, s.d.Signer.Next}, s.d.Signer.Previous)}
 	for i := range s.d.Leaves {
@@ -63,8 +65,8 @@ func kinOf(s *subject) *kin {
 	return k
 }
 
-// includes says whether a chain, whose first key the server has proven to hold, belongs to the domain. Whether anybody would
-// accept it is another question: an expired leaf belongs to it too.
+// includes reports whether a chain, whose first key the server has proven to hold, belongs to the domain. It may
+// belong and still be unacceptable, such as an expired leaf.
 func (k *kin) includes(chain []*x509.Certificate) bool {
 	for i, link := range chain[:min(len(chain), maxChain)] {
 		cert, err := pki.ParseCertificate(link.Raw)
@@ -78,5 +80,5 @@ func (k *kin) includes(chain []*x509.Certificate) bool {
 	return false
 }
 
-// maxChain bounds what is verified for a server that may be anybody.
+// maxChain bounds the verification work for an unknown server.
 const maxChain = 5

@@ -28,7 +28,7 @@ import (
 // FieldManager owns the records that this package writes.
 const FieldManager = "certrotation-controller"
 
-// Inventory is what the collector asks of registry/view/inventory.
+// Inventory is implemented by registry/view/inventory.
 type Inventory interface {
 	Namespace(namespace string) *inventory.Namespace
 }
@@ -38,22 +38,24 @@ type Config struct {
 	Client    kubernetes.Interface
 	Records   configclient.RotationRecordsGetter
 	Inventory Inventory
-	// Targets reads the objects that have a caBundle, and CertManager has the annotation of cert-manager understood on them.
+	// Targets reads the objects that have a caBundle. CertManager makes the collector honor cert-manager's annotation
+	// on them.
 	Targets     dynamic.Interface
 	CertManager bool
 	// Clock defaults to the real one. Timeouts of connections are real time in any case.
 	Clock clock.WithTicker
-	// Concurrency is how many members of one namespace are probed at a time, and half of how many of all. Defaults to 16.
+	// Concurrency bounds the concurrent probes of one namespace; all namespaces together have twice as many. Defaults
+	// to 16.
 	Concurrency int
-	// HandshakesPerSecond bounds those with all members together. Defaults to DefaultHandshakesPerSecond.
+	// HandshakesPerSecond bounds the handshakes with all members together. Defaults to DefaultHandshakesPerSecond.
 	HandshakesPerSecond int
-	// Dial defaults to that of a dial.Dialer which allows nothing besides.
+	// Dial defaults to DialContext of the zero dial.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Failures counts connections that failed, and Waits how long they wait for their turn; nil for nobody.
+	// Failures counts failed connections, Waits the time that handshakes wait for their turn. Either may be nil.
 	Failures *connection.Failures
 	Waits    *Waits
-	// Quorum tells who the members of an etcd cluster are. Without it no member of a node is proven absent where a rollout
-	// has an etcd quorum.
+	// Quorum lists the members of an etcd cluster. Without it, no node member is proven absent where a rollout has an
+	// etcd quorum.
 	Quorum Quorum
 }
 
@@ -79,7 +81,7 @@ type Collector struct {
 	pods        podWatches
 }
 
-// target is an entry of the queue: a member, or, with only a namespace, all of its members.
+// target is a queue item: one member or, with only a namespace, all members of the namespace.
 type target struct {
 	namespace, domain, party, member string
 }
@@ -115,12 +117,12 @@ func New(cfg Config) (*Collector, error) {
 	return c, nil
 }
 
-// NamespaceChanged has the members of a namespace looked at. It does not block.
+// NamespaceChanged enqueues the members of a namespace. It does not block.
 func (c *Collector) NamespaceChanged(namespace string) {
 	c.queue.Add(target{namespace: namespace})
 }
 
-// Run observes until ctx ends. It is called once.
+// Run observes until ctx ends. Call it once.
 func (c *Collector) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range 2 * c.concurrency {
@@ -155,7 +157,7 @@ func (c *Collector) processNext(ctx context.Context) bool {
 	return true
 }
 
-// safely turns a panic into an error, and comes again later: one member must not end the probes of all others.
+// safely turns a panic into an error and retries later, so that one member does not stop the probes of the others.
 func (c *Collector) safely(ctx context.Context, t target) (again time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {

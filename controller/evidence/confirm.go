@@ -11,18 +11,18 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Bounds of the looks by which a look is confirmed.
+// Bounds of the probes that confirm a first one.
 const (
 	confirmations     = 16
 	confirmingAtOnce  = 4
 	leastConfirmation = 5 * time.Second
 )
 
-// confirm looks at a process again and again, on connections of their own, because what first has shown is better than what
-// was known. Behind one address there may be several processes, of which the first look has met one. What all looks have
-// shown is believed: what is accepted by all, and what is presented to any. Where they differ it is said so.
+// confirm repeats a probe whose result is better than the recorded one, each time on a new connection. Several
+// processes may share one address, and the first probe met only one. The result trusts only what all probes accept
+// and lists what any presents. If probes differ, its failure says so.
 //
-// It ends with the first look that fails or differs: what it would bring further is not believed in any case.
+// It stops at the first probe that fails or differs, because later ones could not improve the result.
 func (c *Collector) confirm(ctx context.Context, at *place, id *identity, p *trust.Party, first *sighting) *sighting {
 	looks := &comparison{sum: first}
 	var workers sync.WaitGroup
@@ -39,16 +39,14 @@ func (c *Collector) confirm(ctx context.Context, at *place, id *identity, p *tru
 	return looks.sum
 }
 
-// comparison puts looks at one address together.
 type comparison struct {
 	mu    sync.Mutex
 	begun int
-	// decided says that the looks differ, or that one has failed.
+	// decided is set when probes differ or one fails.
 	decided bool
 	sum     *sighting
 }
 
-// next says whether one more look is to begin.
 func (l *comparison) next() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// facts reads what says which revision a node runs, from the API server itself.
+// facts reads from the API server what determines the revision that a node runs.
 func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Rollout) (mirrorpod.Facts, error) {
 	f := mirrorpod.Facts{Rollout: rollout.Config.Name, Companions: rollout.Config.Companions, Node: s.target.member}
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
@@ -54,8 +54,8 @@ func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Ro
 	return f, nil
 }
 
-// content reads the copies that belong to a revision. Keys are among them, because the hash is over everything; they are
-// gone when the look at the member is over. A copy that does not exist is a failure of the revision, not an error.
+// content reads the copies of a revision, including keys, because the hash covers everything. Callers must not keep
+// them after the observation. A missing copy is returned as a failure of the revision, not as an error.
 func (c *Collector) content(
 	ctx context.Context, namespace string, cfg *configv1alpha1.StaticPodRollout, number int,
 ) (content revision.Content, failure string, err error) {
@@ -101,7 +101,6 @@ func (c *Collector) content(
 	return content, "", nil
 }
 
-// values are data and binaryData together.
 func values(configMap *corev1.ConfigMap) map[string][]byte {
 	out := make(map[string][]byte, len(configMap.Data)+len(configMap.BinaryData))
 	for key, value := range configMap.Data {

@@ -13,19 +13,19 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// behind says whether the member is not proven to have followed. Until a leaf exists that it presents, or that it is probed
-// with, as in a bootstrap, it cannot be.
+// behind reports whether the member is not yet proven to have followed. It is false while one of its leaves is not
+// yet issued, as in a bootstrap.
 func (s *subject) behind(a *assessed) bool {
 	return a.late[lateMember{s.party, s.target.member}] && a.Newest != nil && !s.unissued()
 }
 
-// lags says whether the member is behind by what was just seen of it.
+// lags reports whether the member is behind according to a new observation.
 func (s *subject) lags(seen []trust.Observation, now time.Time) bool {
 	after := s.with(seen)
 	return after.behind(assess(after.d, now))
 }
 
-// needed are the names of the leaves that the member presents, and is probed with.
+// needed names the leaves that the member presents and the client leaves of its probes.
 func (s *subject) needed() []string {
 	names := slices.Clone(s.member.Holds)
 	for i := range s.member.Probes {
@@ -41,9 +41,9 @@ func (s *subject) unissued() bool {
 	})
 }
 
-// expectation names what the member is, and what it is expected to have loaded. Where its static pod is known to run what
-// was placed on its node, what that is counts too: when it changes, there is something new to see in a handshake. Of a pod it
-// is what runs, and where.
+// expectation returns a text that changes when there is something new to observe: what the member is and should have
+// loaded. For a pod, it includes what runs and where. It also includes what the static pod of the same name is known
+// to run, because a change shows in a handshake.
 func (s *subject) expectation(n *inventory.Namespace, a *assessed) string {
 	var parts []string
 	if a.Newest != nil {
@@ -77,7 +77,7 @@ func (s *subject) expectation(n *inventory.Namespace, a *assessed) string {
 	return strings.Join(parts, "\n")
 }
 
-// runs names what the static pod of the same name runs with, "" if that is not known.
+// runs describes what the static pod of the same name runs with. It is empty if that is unknown.
 func (s *subject) runs(p *trust.Party) string {
 	var parts []string
 	for i := range p.Members {

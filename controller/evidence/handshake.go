@@ -17,43 +17,43 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// place is where one process is looked at, and what it is to be judged by.
+// place is where one process is probed, and what its answer is judged by.
 type place struct {
 	probe *trust.Probe
 	// endpoint is IP:PORT.
 	endpoint string
 	anchors  []*pki.Certificate
 	kin      *kin
-	// patience is for all connections that one goroutine makes there.
+	// patience is shared by all connections that one goroutine makes there.
 	patience *patience
 }
 
-// farewell bounds how long, and how much, is read from a server after the connection was closed towards it, courtesy how
-// long that is once its answer is known: some servers keep the connection.
+// farewell and farewellBytes bound the time and the bytes read from a server after the client has closed its side.
+// courtesy is the time once the answer is known: some servers keep the connection open.
 const (
 	farewell      = time.Second
 	farewellBytes = 64 << 10
 	courtesy      = 200 * time.Millisecond
 )
 
-// greeting is how one handshake went.
+// greeting is the result of one handshake.
 type greeting struct {
 	*sighting
-	// err is that of the handshake, nil if it was carried through.
+	// err is the handshake's error.
 	err error
-	// refused says that the server has ended it, and ended puts err into words.
+	// refused reports whether the server ended the handshake. ended describes err.
 	refused bool
 	ended   string
-	// unreached says that there was no connection to shake hands on.
+	// unreached reports that there was no connection for a handshake.
 	unreached bool
 	ending    ending
 }
 
-// handshake connects to a server, when it is its turn, as a client with the given pair (nil for none), of the TLS versions up
+// handshake waits for its turn and connects as a client with the given pair, which may be nil, with TLS versions up
 // to latest.
 func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
 	if err := c.turns.wait(ctx); err != nil {
-		// The whole look is void, as ctx has ended.
+		// The caller discards the whole observation, because ctx has ended.
 		return &greeting{sighting: &sighting{failure: connection.Unproven}, err: err, unreached: true}
 	}
 	ctx, end := at.patience.begin(ctx)
@@ -93,7 +93,7 @@ func (c *Collector) unreached(ctx context.Context, err error) *greeting {
 	}
 }
 
-// ticketCounter counts the session tickets that a server gives, and never uses one.
+// ticketCounter counts the server's session tickets and never uses one.
 type ticketCounter struct {
 	conn  net.Conn
 	given int
@@ -102,7 +102,7 @@ type ticketCounter struct {
 // Get implements tls.ClientSessionCache.
 func (*ticketCounter) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
 
-// Put implements tls.ClientSessionCache. It is called by the goroutine that reads the connection.
+// Put implements tls.ClientSessionCache. The goroutine that reads the connection calls it.
 func (t *ticketCounter) Put(_ string, session *tls.ClientSessionState) {
 	if session != nil {
 		t.given++
@@ -110,7 +110,7 @@ func (t *ticketCounter) Put(_ string, session *tls.ClientSessionState) {
 	}
 }
 
-// watchedConn notes that the other side has ended the stream. crypto/tls reports that and an orderly end of TLS alike.
+// watchedConn records whether the peer has ended the stream. crypto/tls reports that and close_notify alike.
 type watchedConn struct {
 	net.Conn
 	ended bool
@@ -136,33 +136,34 @@ func serverName(probe *trust.Probe) string {
 	return host
 }
 
-// ending is what a server does after a handshake that the client's side has carried through. With TLS 1.3 the server
+// ending is what a server does after the client has completed its side of the handshake. With TLS 1.3 the server
 // verifies the client only then.
 type ending int
 
 const (
-	// endingUnknown: nothing that tells anything.
+	// endingUnknown: no conclusion is possible.
 	endingUnknown ending = iota
-	// endingAccepted: the server goes on. A session ticket, data, and an orderly end of TLS come from a server that has
-	// taken the client's certificate: one that refuses it has to end with an alert, or drops the connection.
+	// endingAccepted: the server sends a session ticket, data or close_notify, so it has accepted the client's
+	// certificate. A server that refuses it must send an alert, or drops the connection.
 	endingAccepted
-	// endingRefused: it ends with an alert, or drops the connection.
+	// endingRefused: the server sends an alert or drops the connection.
 	endingRefused
-	// endingSilent: it does nothing in time.
+	// endingSilent: the server does nothing in time.
 	endingSilent
 )
 
-// leave closes the connection in order and reads what the server still sends, so that it does not see a reset in the
-// middle of its own handshake.
+// leave closes the connection in order and reads what the server still sends, so that the server sees no reset during
+// its own handshake.
 //
-// An orderly end is an alert close_notify, which is part of TLS. That the stream ends is not: it may do so for any reason.
+// A close_notify alert, which is part of TLS, is an orderly end. The end of the stream is not: it may have any
+// reason.
 func leave(client *tls.Conn, conn *watchedConn, tickets *ticketCounter) ending {
 	patience := farewell
 	if client.ConnectionState().Version < tls.VersionTLS13 {
 		patience = courtesy
 	}
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	// A server that has gone already shows in what is read.
+	// If the server is already gone, the read below shows it.
 	_ = client.CloseWrite()
 	data, err := io.CopyN(io.Discard, client, farewellBytes)
 	switch {

@@ -21,30 +21,30 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// identity is who the collector is to the servers of one member, for the time of one visit.
+// identity is what the collector presents to the servers of one member, during one visit.
 type identity struct {
-	// pair is that of the configured client leaf, nil if there is none.
+	// pair is the configured client leaf. It may be nil.
 	pair *tls.Certificate
-	// proofs are client leaves of the CAs that are to be proven; empty where the server's list of names is what proves.
+	// proofs are client leaves of the CAs to prove. It is empty if the server's list of CA names is the proof.
 	proofs []proof
-	// stranger is a client leaf like the proofs, of a CA that nobody knows. Set if there are proofs.
+	// stranger is a client leaf like the proofs, but of an unknown CA. It is set if there are proofs.
 	stranger *tls.Certificate
-	// failure says what is wrong with any of them, "" if nothing is.
+	// failure describes what is wrong with any of them. It is empty if they are usable.
 	failure string
 }
 
-// proof is a client leaf that only who trusts a certain CA can verify.
+// proof is a client leaf that only a server which trusts the CA can verify.
 type proof struct {
 	ca   pki.Fingerprint
 	pair *tls.Certificate
 }
 
-// strangerProfile is of the CA that nobody knows. Its key is gone when the visit begins.
+// strangerProfile is the profile of the unknown CA. Its key is discarded before the visit begins.
 var strangerProfile = pki.Profile{CommonName: "certrotation: a CA that nobody trusts", Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Hour}
 
-// identify reads, and makes, what a probe shows to servers. It fails only if the API server cannot be asked, which says
-// nothing about the member. What is wrong otherwise is part of the identity: what a server presents can be seen all the
-// same.
+// identify reads and issues what a probe presents. It fails only if the API server cannot be asked, which says
+// nothing about the member. Other problems go into the identity's failure, because the server's chain can be observed
+// anyway.
 func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe) (*identity, error) {
 	id := &identity{}
 	profile := pki.Profile{CommonName: "certrotation-probe", Usages: []pki.Usage{pki.ClientAuth}}
@@ -84,7 +84,7 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 	return id, nil
 }
 
-// clientLeaf reads the configured client leaf. Its certificate is nil if there is no usable pair.
+// clientLeaf reads the configured client leaf. The certificate is nil if there is no usable pair.
 func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string, id *identity) (*pki.Certificate, error) {
 	secret, err := c.client.CoreV1().Secrets(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -112,7 +112,7 @@ func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string
 	return leaf.Certificate, nil
 }
 
-// likeness has a minted leaf bear the names of another one, so that who authorises by name sees nobody new.
+// likeness returns a profile with the names of leaf, so that servers that authorize by name see a known client.
 func likeness(leaf *pki.Certificate) pki.Profile {
 	usages := leaf.Usages
 	if !slices.Contains(usages, pki.ClientAuth) {
@@ -124,15 +124,16 @@ func likeness(leaf *pki.Certificate) pki.Profile {
 	}
 }
 
-// proven lists the CAs that handshakes are to prove: those that leaves may be signed by.
+// proven lists the CAs that handshakes must prove: those that may sign leaves.
 func proven(d *trust.Domain, now time.Time) []*pki.Certificate {
 	return slices.DeleteFunc([]*pki.Certificate{d.Signer.Next, d.Signer.Active}, func(ca *pki.Certificate) bool {
 		return ca == nil || !ca.ValidAt(now)
 	})
 }
 
-// attested is the CA of which it is proven that a server has loaded it, if it accepts a leaf of ca. CAs of one key and name
-// accept the same leaves, so of those it is the one that ends first. What has expired accepts nothing.
+// attested returns the CA that a server is proven to have loaded if it accepts a leaf of ca. CAs with the same key
+// and name accept the same leaves, so it is the one of them that ends first. Expired CAs accept nothing and do not
+// count.
 func attested(d *trust.Domain, ca *pki.Certificate, now time.Time) pki.Fingerprint {
 	first := ca
 	for _, known := range slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous, d.Bundle.Anchors) {
@@ -144,7 +145,6 @@ func attested(d *trust.Domain, ca *pki.Certificate, now time.Time) pki.Fingerpri
 	return first.Fingerprint
 }
 
-// strange makes a client leaf of a CA that nobody knows.
 func strange(profile pki.Profile, now time.Time) (tls.Certificate, error) {
 	ca, err := pki.NewAuthority(strangerProfile, now)
 	if err != nil {

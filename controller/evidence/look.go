@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Texts of what a server cannot be proven by, with what to do about it.
+// Failures of servers that cannot be proven, with what to do about them.
 const (
 	asksNobody   = "it asks for no client certificate, so it verifies nobody: have it verify its clients, or declare verifies: {nothing: true}"
 	listsNothing = "it lists no authorities whose clients it accepts: use proof: Handshake for its probe"
@@ -19,8 +19,8 @@ const (
 		"verifies: have it verify its clients in the handshake, or use another kind of evidence"
 )
 
-// look looks at a process once. A doubtful look has the stranger try as well: who accepts that one too has not shown that it
-// verifies anything.
+// look probes a process once. If doubtful, it also probes with a certificate of an unknown CA. A server that accepts
+// that one has not shown that it verifies anything: some accept any client and refuse it later.
 func (c *Collector) look(ctx context.Context, at *place, id *identity, p *trust.Party, doubtful bool) *sighting {
 	found := c.see(ctx, at, id, doubtful)
 	if !found.met || found.failure != "" {
@@ -33,7 +33,7 @@ func (c *Collector) look(ctx context.Context, at *place, id *identity, p *trust.
 	return found
 }
 
-// unprovable says why nothing that a server trusts can be proven, "" if it can. What it presents is seen all the same.
+// unprovable returns why the trust of a server cannot be proven, or "". What the server presents is observed anyway.
 func unprovable(found *sighting, probe *trust.Probe) string {
 	switch {
 	case !found.asks:
@@ -69,7 +69,7 @@ func (c *Collector) see(ctx context.Context, at *place, id *identity, doubtful b
 			return found
 		}
 	}
-	// What it lists need not be what it trusts.
+	// A server need not trust all that it lists.
 	found.subjects, found.trusts = nil, trusts
 	if doubtful && len(found.trusts) > 0 {
 		c.doubt(ctx, at, id, found)
@@ -77,7 +77,7 @@ func (c *Collector) see(ctx context.Context, at *place, id *identity, doubtful b
 	return found
 }
 
-// doubt has the stranger try.
+// doubt probes with the certificate of an unknown CA and drops what is trusted unless the server refuses it.
 func (c *Collector) doubt(ctx context.Context, at *place, id *identity, found *sighting) {
 	one, says := c.carry(ctx, at, id.stranger)
 	if says == saysNo {
@@ -89,22 +89,23 @@ func (c *Collector) doubt(ctx context.Context, at *place, id *identity, found *s
 	}
 }
 
-// answer is what a server says to a client certificate.
+// answer is how a server responds to a client certificate.
 type answer int
 
 const (
-	// notAsked: it does not ask for one.
+	// notAsked: the server asks for no client certificate.
 	notAsked answer = iota
 	saysYes
 	saysNo
-	// saysNothing: whether it accepts it was not to be seen.
+	// saysNothing: it remains unknown whether the server accepts the certificate.
 	saysNothing
 )
 
-// carry carries a handshake through with a client leaf and says what the server's answer to it is.
+// carry does a handshake with a client leaf and returns the server's answer.
 //
-// With TLS 1.2 the server ends the handshake, after it has verified the client: its end is the answer. So that is all that
-// is offered at first. With TLS 1.3 the client ends it, and what the server does next is the answer.
+// With TLS 1.2 the server ends the handshake, after it has verified the client, so the end is the answer. That is why
+// carry offers only TLS 1.2 first. With TLS 1.3 the client ends the handshake, and what the server does next is the
+// answer.
 func (c *Collector) carry(ctx context.Context, at *place, pair *tls.Certificate) (*sighting, answer) {
 	g := c.handshake(ctx, at, pair, tls.VersionTLS12)
 	if !g.met && !g.unreached && at.patience.left > 0 && ctx.Err() == nil {
@@ -114,7 +115,7 @@ func (c *Collector) carry(ctx context.Context, at *place, pair *tls.Certificate)
 	return g.sighting, g.answered(endingAccepted)
 }
 
-// answered is the answer to a client certificate, where a handshake that was carried through is followed by after.
+// answered returns the answer to a client certificate. after is what follows a completed handshake.
 func (g *greeting) answered(after ending) answer {
 	switch {
 	case !g.met:

@@ -21,29 +21,28 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// minter makes client leaves that live in memory for the time of a probe.
+// minter issues client leaves that exist only in memory, during a probe.
 type minter interface {
-	// Mint signs a leaf with a CA of the signer of a domain. Where the signer has no usable key of it the error is
-	// errUnmintable.
+	// Mint signs a leaf with a CA of the domain's signer. It returns errUnmintable if the signer has no usable key of
+	// that CA.
 	Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error)
 }
 
-// errUnmintable says that a signer does not hold the CA that is asked for, or not its key.
+// errUnmintable means that a signer does not hold the CA or its key.
 var errUnmintable = errors.New("the signer has no usable key of this CA")
 
-// Minted leaves are valid for the time of a visit, on servers whose clock is behind too.
+// Minted leaves are valid during one visit, also on servers with a slow clock.
 const (
 	mintedFor    = 2 * time.Minute
 	mintedBefore = 5 * time.Minute
 )
 
-// signers mints from the signer Secrets.
 type signers struct {
 	client kubernetes.Interface
 	clock  clock.PassiveClock
 }
 
-// Mint implements minter: it reads the signer's key from the API server, uses it once and lets go of it.
+// Mint implements minter. It reads the signer's key from the API server, uses it once and does not keep it.
 func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error) {
 	secret, err := m.client.CoreV1().Secrets(d.Namespace).Get(ctx, d.Signer.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

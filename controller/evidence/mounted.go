@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// lookMounted looks at a pod that mounts immutable objects: the one process that the member has. It fails only if the API server
-// cannot be asked.
+// lookMounted observes a pod that mounts immutable objects: the only process of the member. It fails only if the API
+// server cannot be asked.
 func (c *Collector) lookMounted(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -29,7 +29,7 @@ func (c *Collector) lookMounted(ctx context.Context, s *subject) ([]trust.Observ
 	return []trust.Observation{*o}, nil
 }
 
-// mounts says what a pod has loaded of the objects that it mounts. The pod is read before they are.
+// mounts returns what a pod has loaded of the objects that it mounts. It reads the pod before the objects.
 func (c *Collector) mounts(ctx context.Context, s *subject) (*trust.Observation, error) {
 	pod, process, err := c.runningPod(ctx, s)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Collector) mounts(ctx context.Context, s *subject) (*trust.Observation,
 	return &trust.Observation{Instance: process, Trusts: proof.Trusts, Presents: proof.Presents, Failure: proof.Failure}, nil
 }
 
-// samePod is what was proven of a pod in the same volumes, whichever of its containers ran then and however long ago that was, nil
-// if nothing was.
+// samePod returns what was proven of the same pod in the same volumes, with any containers and at any time.
+// It is nil if there is no proof.
 func (s *subject) samePod() *trust.Observation {
 	for i := range s.member.Observations {
 		o := &s.member.Observations[i]
@@ -67,8 +67,8 @@ func (s *subject) samePod() *trust.Observation {
 	return nil
 }
 
-// mountedObject reads an object as it is now, nil if it does not exist. Of a Secret everything is read, because a hash is over
-// everything; it is overwritten at once.
+// mountedObject reads an object as it is now, or nil if it does not exist. It reads Secrets whole, because hashes
+// cover everything, and overwrites them at once.
 func (c *Collector) mountedObject(ctx context.Context, namespace string, r *mounted.Reference) (*mounted.Object, error) {
 	switch r.Kind {
 	case trust.SecretKind:

@@ -16,28 +16,28 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Defaults of a probe whose configuration gives none.
+// Defaults for probes without their own settings.
 const (
 	fallbackTimeout  = 5 * time.Second
 	fallbackInterval = 5 * time.Second
 )
 
-// maxProcesses of one member are recorded: the bound of RecordedEvidence.
+// maxProcesses bounds the recorded processes of one member. RecordedEvidence has the same bound.
 const maxProcesses = 256
 
-// Where looks were seen to differ, none may do so for so many intervals, and for so long, before that is forgotten.
+// After probes have differed, the failure stays until no probe has differed for quietIntervals, and for leastQuiet.
 const (
 	quietIntervals = 12
 	leastQuiet     = time.Minute
 )
 
-// atOnce bounds the processes of one member that are looked at at a time.
+// atOnce bounds the concurrently observed processes of one member.
 const atOnce = 8
 
-// observe looks at a member and records what it says, if that is news, or if its lease is to be renewed. It returns what
-// was seen. A look that was cut short because ctx has ended says nothing about the member.
+// observe observes a member and records the result if it is new, or if its lease needs renewal. It returns what was
+// seen. An observation cut short by the end of ctx says nothing about the member.
 func (c *Collector) observe(ctx context.Context, s *subject, renew func(seen []trust.Observation) bool) ([]trust.Observation, error) {
-	// What is compared with may be older than the record. Then the comparison is made again, with the record.
+	// The subject may be older than the record. Then observe again and compare with the record.
 	for {
 		seen, err := c.processes(ctx, s)
 		if err := cmp.Or(err, ended(ctx)); err != nil {
@@ -54,7 +54,6 @@ func (c *Collector) observe(ctx context.Context, s *subject, renew func(seen []t
 	}
 }
 
-// processes looks at all live processes of a member.
 func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	switch {
 	case s.placed():
@@ -79,7 +78,6 @@ func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observat
 	return seen, looks.err
 }
 
-// tooMany is what is known of a member with more processes than its record can hold.
 func (c *Collector) tooMany(s *subject, processes int) []trust.Observation {
 	failure := fmt.Sprintf("its addresses lead to %d processes, more than the %d of one member: name them apart, in several members",
 		processes, maxProcesses)
@@ -90,7 +88,6 @@ func (c *Collector) tooMany(s *subject, processes int) []trust.Observation {
 	return out
 }
 
-// looks are those at the processes of one member.
 type looks struct {
 	running sync.WaitGroup
 	permits chan struct{}
@@ -112,7 +109,7 @@ func (l *looks) fail(err error) {
 	l.err = cmp.Or(l.err, err)
 }
 
-// lookProbe looks at every process behind one address.
+// lookProbe probes every process behind one address.
 func (c *Collector) lookProbe(ctx context.Context, s *subject, probe *trust.Probe, looks *looks) {
 	resolving, cancel := context.WithTimeout(ctx, timeoutOf(probe))
 	defer cancel()
@@ -136,9 +133,9 @@ func (c *Collector) lookProbe(ctx context.Context, s *subject, probe *trust.Prob
 	}
 }
 
-// lookTwice looks at a process, and closely at one that shows more than is recorded of it. Where several were seen to answer,
-// they are believed to be one, or to agree, when for some time no look has shown otherwise: with one of many that lags, a few
-// looks are soon all lucky. Until then what was seen stays as it is.
+// lookTwice probes a process, and confirms a result that is better than the record. Once the record says that
+// processes at an address differ, it stays until it expires without another difference. If one of many processes
+// lags, a few probes soon miss it.
 func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *identity) *trust.Observation {
 	at.patience = &patience{left: timeoutOf(at.probe)}
 	before := s.known(s.instance(at.probe, at.endpoint), c.clock.Now())
@@ -159,8 +156,8 @@ func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *id
 	return c.observation(s, at.probe, at.endpoint, found)
 }
 
-// observation is what was found at an endpoint, "" if there is none. Where nothing could be seen, what counts against the
-// process is taken from before: the leaves that it may still present.
+// observation converts a probe's result at an endpoint, which is empty if there is none. If the server was not met,
+// it keeps from earlier observations what counts against the process: the leaves that it may still present.
 func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string, found *sighting) *trust.Observation {
 	now := c.now()
 	o := &trust.Observation{
@@ -183,8 +180,8 @@ func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string,
 	return o
 }
 
-// mayBe says whether what could not be seen at an endpoint may be the process of an earlier observation: any of those behind
-// its address if it leads nowhere now. The process of a pod is the same at whatever address.
+// mayBe reports whether an earlier observation may be of the process that could not be observed at an endpoint.
+// Without an endpoint, that is any process behind the address. A pod's process is the same at any address.
 func (s *subject) mayBe(before, o *trust.Observation, endpoint string) bool {
 	if s.member.Pod != nil {
 		return before.Instance == o.Instance
@@ -199,11 +196,11 @@ func later(x, y time.Time) time.Time {
 	return x
 }
 
-// now is the time with the precision that a record keeps.
+// now returns the time with the precision of records.
 func (c *Collector) now() time.Time { return c.clock.Now().UTC().Truncate(time.Microsecond) }
 
-// ended says whether ctx has ended. The deadline of a connection may fire a moment before that of the context it was
-// taken from; what was seen then is as little the member's doing.
+// ended returns an error if ctx has ended. A connection's deadline may fire a moment before that of its ctx; such a
+// failure is not the member's fault either.
 func ended(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

@@ -15,10 +15,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// readTimeout bounds all reads of one look at a static pod.
+// readTimeout bounds all reads of one observation.
 const readTimeout = 30 * time.Second
 
-// placementText names what the member is, apart from what it runs.
+// placementText describes what the member is, apart from what it runs.
 func (s *subject) placementText(n *inventory.Namespace) string {
 	p := s.placement(n)
 	if p == nil {
@@ -33,17 +33,17 @@ func (s *subject) placementText(n *inventory.Namespace) string {
 	return fmt.Sprint(p.rollout.Config.Name, p.configMap, p.bundleKey, p.secret, uid, len(s.member.Observations) > 0, s.member.Holds)
 }
 
-// noPod is the instance of a static pod that does not exist.
 const noPod = "no pod"
 
-// placement is what brings the trust of a domain to a node.
+// placement is what delivers a domain's trust to a node.
 type placement struct {
 	rollout *inventory.Rollout
-	// configMap has the domain's bundle under bundleKey, secret has its leaves. Both go without a number.
+	// configMap has the domain's bundle under bundleKey, and secret its leaves. The names have no revision number.
 	configMap, bundleKey, secret string
 }
 
-// placement finds the rollout whose aggregate has the domain's bundle, nil if there is none that revisions it.
+// placement finds the rollout whose aggregate has the domain's bundle and whose revisions contain the aggregate. It
+// is nil if there is none.
 func (s *subject) placement(n *inventory.Namespace) *placement {
 	if n == nil {
 		return nil
@@ -63,8 +63,8 @@ func (s *subject) placement(n *inventory.Namespace) *placement {
 	return nil
 }
 
-// lookPlaced looks at the static pod of a node: the one process that the member has. It fails only if the API server cannot
-// be asked.
+// lookPlaced observes the static pod of a node: the only process of the member. It fails only if the API server
+// cannot be asked.
 func (c *Collector) lookPlaced(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -78,8 +78,8 @@ func (c *Collector) lookPlaced(ctx context.Context, s *subject) ([]trust.Observa
 	return []trust.Observation{*o}, nil
 }
 
-// remember takes over, where nothing could be seen, what counts against the process: the leaves that it may still present,
-// if it is the one of before, and when the last process was seen to have started, as probes from before that are void.
+// remember keeps, after a failure, what counts against the process. That is the leaves that it may still present, if
+// it is the same process, and the last known start, which voids earlier probes.
 func (s *subject) remember(o *trust.Observation, now time.Time) {
 	if o.Failure == "" {
 		return
@@ -96,7 +96,6 @@ func (s *subject) remember(o *trust.Observation, now time.Time) {
 	}
 }
 
-// runsWith says what a static pod runs with.
 func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observation, error) {
 	p := s.placement(c.inventory.Namespace(s.namespace))
 	if p == nil {

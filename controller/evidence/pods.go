@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// podWatches follows the pods, and the records of revisions, of the namespaces that have a member which is a static pod.
+// podWatches watches pods and the records of revisions in namespaces with static pod members.
 type podWatches struct {
 	collector *Collector
 	running   sync.WaitGroup
@@ -27,7 +27,7 @@ type podWatches struct {
 	stops map[string]context.CancelFunc
 }
 
-// follow begins or ends to watch a namespace. The watches end with ctx at the latest.
+// follow starts or stops the watches of a namespace. They end with ctx at the latest.
 func (w *podWatches) follow(ctx context.Context, namespace string, wanted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,13 +39,13 @@ func (w *podWatches) follow(ctx context.Context, namespace string, wanted bool) 
 	case wanted && !following && ctx.Err() == nil:
 		ctx, w.stops[namespace] = context.WithCancel(ctx)
 		if err := w.start(ctx, namespace); err != nil {
-			// An informer that has not started takes every handler.
+			// Unreachable: an informer that has not started accepts every handler.
 			klog.FromContext(ctx).Error(err, "Failed to watch static pods")
 		}
 	}
 }
 
-// wait returns when every watch has ended.
+// wait stops all watches and waits for their end.
 func (w *podWatches) wait() {
 	w.mu.Lock()
 	for _, stop := range w.stops {
@@ -90,7 +90,7 @@ func (w *podWatches) podHandler(namespace string) cache.ResourceEventHandler {
 	}
 }
 
-// statusHandler is about the annotations that say on which nodes a revision was installed.
+// statusHandler handles the annotations that list the nodes on which a revision was installed.
 func (w *podWatches) statusHandler(namespace string) cache.ResourceEventHandler {
 	annotations := func(object any) map[string]string {
 		if configMap := objectOf[*corev1.ConfigMap](object); configMap != nil {
@@ -105,7 +105,6 @@ func (w *podWatches) statusHandler(namespace string) cache.ResourceEventHandler 
 	}
 }
 
-// objectOf takes the last known state of an object that is gone.
 func objectOf[T any](object any) T {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
@@ -114,7 +113,7 @@ func objectOf[T any](object any) T {
 	return out
 }
 
-// podChanged has the members on the node of a pod looked at.
+// podChanged enqueues the members on the node of a pod.
 func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
 	n := c.inventory.Namespace(namespace)
 	if n == nil {
@@ -128,12 +127,11 @@ func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
 	}
 }
 
-// nodeChanged has the members on a node looked at.
 func (c *Collector) nodeChanged(namespace, node string) {
 	c.lookAgain(namespace, func(s *subject) bool { return s.placed() && s.target.member == node })
 }
 
-// statusChanged has the members looked at for which the record of a revision says something else than before.
+// statusChanged enqueues the members for which the record of a revision has changed.
 func (c *Collector) statusChanged(namespace string, before, after map[string]string) {
 	c.lookAgain(namespace, func(s *subject) bool {
 		key := revision.InstalledAnnotation(s.target.member)
@@ -155,7 +153,7 @@ func (c *Collector) lookAgain(namespace string, concerned func(*subject) bool) {
 	}
 }
 
-// podFacts keeps of a pod what may make a difference.
+// podFacts keeps only the fields of a pod that matter.
 func podFacts(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -189,7 +187,7 @@ func samePod(x, y *corev1.Pod) bool {
 	return equality.Semantic.DeepEqual(x, y)
 }
 
-// withoutData keeps of the record of a revision that it exists, and where it was installed.
+// withoutData keeps only that the record of a revision exists, and where the revision was installed.
 func withoutData(object any) (any, error) {
 	configMap, ok := object.(*corev1.ConfigMap)
 	if !ok {

@@ -18,14 +18,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// lease is how long what was seen of a process counts.
+// lease is how long an observation counts.
 const lease = 5 * time.Minute
 
-// recorded is what the record of a member says.
 type recorded struct{ observations []trust.Observation }
 
-// record writes what was seen of a member, if it is news or if the lease is to be renewed. What was seen was compared with
-// what the subject knows; if the record says something else by now it is returned, and nothing is written.
+// record writes an observation if it is new, or if its lease needs renewal. The observation was compared with the
+// subject. If the record differs from the subject by now, record returns it and writes nothing.
 func (c *Collector) record(ctx context.Context, s *subject, seen []trust.Observation, renew bool) (*recorded, error) {
 	if !c.worthWriting(s, seen, renew) {
 		return nil, nil
@@ -58,8 +57,8 @@ func (c *Collector) record(ctx context.Context, s *subject, seen []trust.Observa
 	return nil, nil
 }
 
-// worthWriting says whether something else was seen than before, something of an earlier life of the member is recorded, or
-// the lease of what is recorded is to be renewed.
+// worthWriting reports whether the observation differs from the record, the record is about an earlier process of the
+// member, or its lease needs renewal.
 func (c *Collector) worthWriting(s *subject, seen []trust.Observation, renew bool) bool {
 	if !sameProcesses(s.member.Observations, seen) {
 		return true
@@ -74,12 +73,12 @@ func (c *Collector) worthWriting(s *subject, seen []trust.Observation, renew boo
 	return false
 }
 
-// sameProcesses says whether two lists, each ordered by instance, say the same but for the time.
+// sameProcesses reports whether two lists, each sorted by instance, are equal apart from times.
 func sameProcesses(x, y []trust.Observation) bool {
 	return slices.EqualFunc(x, y, func(a, b trust.Observation) bool { return record.Same(&a, &b) })
 }
 
-// observationsOf reads a record, nil if it cannot be read: then it is replaced.
+// observationsOf decodes a record. It is nil for an unreadable one, which is then replaced.
 func observationsOf(live *configv1alpha1.RotationRecord) []trust.Observation {
 	decoded, err := record.Decode(live)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// lookDeadline bounds one look at all processes of one member, and refreshDeadline one at all members of a domain: with the
-// defaults there is time for 380 members that do not answer at all, and for thousands that do.
+// lookDeadline bounds one observation of all processes of a member, refreshDeadline one of all members of a domain.
+// With the defaults, that is enough for 380 members that do not answer, and for thousands that do.
 const (
 	lookDeadline    = 2 * time.Minute
 	refreshDeadline = 2 * time.Minute
 )
 
-// mostErrors of a Refresh are told; a domain may have thousands of members.
+// mostErrors bounds the errors that Refresh reports: a domain may have thousands of members.
 const mostErrors = 5
 
-// Refresh looks, now, at every member of a domain that has a probe or is a static pod, and returns when what has changed
-// is recorded, and every lease of which half is over renewed. That a member cannot be observed is recorded and no error. It
-// fails when not every member could be looked at in two minutes, and names one that was not.
+// Refresh observes every member of a domain now. It returns once changes are recorded, and leases are renewed that
+// are more than half over. A member that cannot be observed is recorded and is no error. Refresh fails if not every
+// member could be observed in two minutes, and names some of the others.
 func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
 	return fairqueue.Within(ctx, refreshDeadline, "refresh the evidence of "+d.Namespace+"/"+d.Name, func(ctx context.Context) error {
 		return c.refresh(ctx, observed(d))
@@ -59,7 +59,6 @@ func (c *Collector) refresh(ctx context.Context, subjects []*subject) error {
 
 func always([]trust.Observation) bool { return true }
 
-// failures are members whose observation was not made or not recorded.
 type failures struct {
 	of int
 

@@ -11,32 +11,33 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// rounds are the first looks at the members of each domain. What is recorded of them may be from before a restore, or from
-// a time when nobody looked, so nothing is to be signed on it.
+// rounds tracks the first observation of the members of each domain. Until then their records may be from before a
+// restore, or from a time without a collector, so nothing may be signed based on them.
 type rounds struct {
 	mu      sync.Mutex
 	domains map[domainKey]*round
-	// ended is called when a round has ended.
+	// ended are called when a round has ended.
 	ended []func(namespace string)
 }
 
 type domainKey struct{ namespace, domain string }
 
-// round is the first one of a domain.
+// round is the first round of a domain.
 type round struct {
-	// waiting are the members that were not looked at yet.
+	// waiting are the members that are not yet observed.
 	waiting map[target]bool
-	// written is when what was written of a member was seen; it leaves the map when the inventory has it too.
+	// written is when the last recorded observation of a member was made. A member leaves it once the inventory has
+	// the record too.
 	written map[target]time.Time
 }
 
 func (t target) domainKey() domainKey { return domainKey{namespace: t.namespace, domain: t.domain} }
 
-// catchUp is how long the inventory may take to know what was written. A record that somebody has deleted never comes.
+// catchUp bounds the wait for the inventory to see a written record. A deleted record never arrives.
 const catchUp = time.Minute
 
-// LookedOnce says whether every member of a domain that somebody has to look at was looked at since this collector runs, and
-// the inventory knows what was seen. A member that cannot be observed has been looked at when the attempt is over.
+// LookedOnce reports whether this collector has observed every observable member of a domain, and the inventory has
+// the results. A failed attempt counts as observed.
 func (c *Collector) LookedOnce(namespace, domain string) bool {
 	n := c.inventory.Namespace(namespace)
 	if n == nil {
@@ -46,13 +47,13 @@ func (c *Collector) LookedOnce(namespace, domain string) bool {
 	return d != nil && c.rounds.over(d, c.clock.Now())
 }
 
-// OnLookedOnce has fn called when the first round of a domain in a namespace has ended. It must be called before Run. fn
-// must not block.
+// OnLookedOnce registers fn, which is called when the first round of a domain in a namespace has ended. It must be
+// called before Run. fn must not block.
 func (c *Collector) OnLookedOnce(fn func(namespace string)) {
 	c.rounds.ended = append(c.rounds.ended, fn)
 }
 
-// begin begins the round of a domain that was not seen before. Members that join later do not prolong it.
+// begin starts the round of a new domain. Members that join later do not prolong it.
 func (r *rounds) begin(d *trust.Domain, subjects []*subject) {
 	key := domainKey{namespace: d.Namespace, domain: d.Name}
 	r.mu.Lock()
@@ -70,7 +71,7 @@ func (r *rounds) begin(d *trust.Domain, subjects []*subject) {
 	}
 }
 
-// awaits says whether a member is still to be looked at in the first round.
+// awaits reports whether the first round still waits for a member.
 func (r *rounds) awaits(t target) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +79,7 @@ func (r *rounds) awaits(t target) bool {
 	return first != nil && first.waiting[t]
 }
 
-// wrote notes that a record was written; the inventory will know it a moment later.
+// wrote notes that a record was written, which the inventory does not have yet.
 func (r *rounds) wrote(t target, seen []trust.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +88,6 @@ func (r *rounds) wrote(t target, seen []trust.Observation) {
 	}
 }
 
-// looked notes that a member was looked at.
 func (r *rounds) looked(t target) {
 	r.mu.Lock()
 	first := r.domains[t.domainKey()]
@@ -101,7 +101,7 @@ func (r *rounds) looked(t target) {
 	}
 }
 
-// keep forgets domains and members that do not exist any more.
+// keep deletes domains and members that no longer exist.
 func (r *rounds) keep(namespace string, n *inventory.Namespace, exists map[target]bool) {
 	over := false
 	r.mu.Lock()
@@ -127,7 +127,7 @@ func (r *rounds) keep(namespace string, n *inventory.Namespace, exists map[targe
 	}
 }
 
-// over says whether the round of a domain has ended, and whether the domain, as it is given, knows what was seen.
+// over reports whether the round of a domain has ended and the given domain includes its results.
 func (r *rounds) over(d *trust.Domain, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +151,6 @@ func (r *rounds) tell(namespace string) {
 	}
 }
 
-// newest is when the last of the observations was made.
 func newest(observations []trust.Observation) time.Time {
 	var last time.Time
 	for i := range observations {

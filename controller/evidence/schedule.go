@@ -14,15 +14,16 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// longestPause is between looks at a member that is not seen to follow in the stage Stable: after each the interval doubles
-// up to that. It does not end, as a machine may come back after hours, and is short enough for the lease of what it was
-// seen to do instead.
+// longestPause bounds the doubling interval between observations, in the stage Stable, of a member that does not
+// follow. They never end, because a machine may come back after hours. It is less than half a lease, so that what the
+// member does instead stays known.
 const longestPause = 2 * time.Minute
 
-// longestSilence is between looks at a pod that does not answer, in flight: it need not be restarted to begin to answer.
+// longestSilence bounds the interval, in flight, between probes of a pod that does not answer: it may begin to answer
+// without a restart.
 const longestSilence = 30 * time.Second
 
-// fanOut puts every member of a namespace into the queue that is worth a look and not there yet.
+// fanOut enqueues every member of a namespace that is worth observing and not queued yet.
 func (c *Collector) fanOut(ctx context.Context, namespace string) {
 	exists := map[target]bool{}
 	n := c.inventory.Namespace(namespace)
@@ -54,12 +55,12 @@ func (c *Collector) fanOutDomain(n *inventory.Namespace, d *trust.Domain, exists
 	}
 }
 
-// worth says whether a look at the member could tell anything that matters.
+// worth reports whether an observation of the member could matter.
 func (c *Collector) worth(s *subject, a *assessed) bool {
 	return s.told() || a.InFlight() || c.rounds.awaits(s.target) || s.behind(a)
 }
 
-// visit looks at a member, if it is still worth it, and says after what time to come again; zero for not at all.
+// visit observes a member if it is still worth it. It returns the time until the next visit, or zero for none.
 func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) {
 	n := c.inventory.Namespace(t.namespace)
 	if n == nil {
@@ -74,7 +75,7 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 	a := c.assessments.get(s.d, c.clock.Now())
 	before := c.watched.next(t, a.InFlight(), s.expectation(n, a))
 	if !c.worth(s, a) {
-		// What was seen to follow in flight need not be looked at again when that lapses.
+		// A member that was seen to follow in flight needs no observation when that lapses.
 		c.watched.done(t)
 		return 0, nil
 	}
@@ -90,15 +91,15 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 	return c.pause(s, a, seen, lags, before), nil
 }
 
-// pause is until the next look at a member, zero if there is to be none before something happens. In the stage Stable that is
-// so for who follows: what was seen of it lapses, and that costs nothing. Who does not follow is looked at again, so that
-// what it does instead goes on to be known. A static pod that cannot be observed makes an event when that changes, and so does whatever
-// could tell more of a pod that reads its files only when it starts.
+// pause returns the time until the next observation of a member, or zero to wait for an event. In the stage Stable,
+// members that follow wait for an event, because nothing is lost when their evidence lapses. Members that do not
+// follow are observed again, so that what they do instead stays known. For static pods that cannot be observed, and
+// for pods that read their files only at start, any relevant change is an event.
 func (c *Collector) pause(s *subject, a *assessed, seen []trust.Observation, lags bool, before int) time.Duration {
 	failed := slices.ContainsFunc(seen, func(o trust.Observation) bool { return o.Failure != "" })
 	switch {
 	case a.InFlight() && !s.told():
-		// Whatever the interval is, what was seen is not to lapse before the next look.
+		// Evidence must not lapse before the next observation, even with a long interval.
 		return jitter(min(s.interval()<<min(c.silence(s, seen), 10), max(s.interval(), longestSilence), longestPause))
 	case a.InFlight(), s.placed() && lags && !failed:
 		return jitter(longestPause)
@@ -109,8 +110,8 @@ func (c *Collector) pause(s *subject, a *assessed, seen []trust.Observation, lag
 	return jitter(max(s.interval(), min(s.interval()<<min(before, 10), longestPause)))
 }
 
-// silence is for how many looks in a row nobody has answered at a pod. There may be thousands of them, as when a node is lost,
-// and each look at one costs its timeout; what it runs after a restart is looked at at once.
+// silence returns how many probes of a pod in a row got no answer. Thousands of pods may be silent, as after the loss
+// of a node, and each probe takes its timeout. A restart triggers a probe at once.
 func (c *Collector) silence(s *subject, seen []trust.Observation) int {
 	if s.member.Pod == nil {
 		return 0
@@ -120,7 +121,6 @@ func (c *Collector) silence(s *subject, seen []trust.Observation) int {
 	}))
 }
 
-// interval is the shortest of the probes.
 func (s *subject) interval() time.Duration {
 	if len(s.member.Probes) == 0 {
 		return fallbackInterval
@@ -132,7 +132,7 @@ func (s *subject) interval() time.Duration {
 	return shortest
 }
 
-// jitter spreads an interval by a tenth, so that many members are not looked at in step.
+// jitter adds up to a tenth, so that members are not observed in step.
 func jitter(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*0.1*float64(d)) //nolint:gosec // no secret depends on it
 }

@@ -13,38 +13,38 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// sighting is what one connection has shown, or several that were put together.
+// sighting is the result of one connection, or of several combined.
 type sighting struct {
-	// met says that the server has proven that it holds the key of what it presents, and that this is of the trust domain; the
-	// rest, but for failure and detail, is set only then.
+	// met reports whether the server has proven to hold the key of its leaf, and the leaf belongs to the trust
+	// domain. Only failure and detail are set otherwise.
 	met bool
-	// asks says that the server asks for a client certificate.
+	// asks reports whether the server asks for a client certificate.
 	asks bool
-	// subjects are the hashes of the subjects that it lists as those of acceptable authorities.
+	// subjects are the hashes of the subjects of acceptable CAs that the server lists.
 	subjects []string
-	// trusts are the CAs that it has seen to verify a client leaf of.
+	// trusts are the CAs whose client leaf the server has verified.
 	trusts   []pki.Fingerprint
 	presents []pki.Fingerprint
-	// until is when what is presented ends, if it was recovered; see trust.Observation.
+	// until is when a presented recovered leaf ends; see trust.Observation.
 	until time.Time
-	// failure says what is wrong, "" if nothing is.
+	// failure describes what is wrong. It is empty if nothing is.
 	failure string
-	// detail says more, for the log alone, where failure must not.
+	// detail has more for the log, if failure must not tell.
 	detail string
 }
 
-// differing says that an address is answered in different ways, and what to do about it.
+// differing is the failure of an address whose processes answer differently.
 func differing(address string) string {
 	return fmt.Sprintf("several processes answer at %s and they differ: name the address of each process", address)
 }
 
-// alike says whether two connections could have met the same process in the same state.
+// alike reports whether two connections could have met the same process in the same state.
 func (x *sighting) alike(y *sighting) bool {
 	return x.asks == y.asks && sameSet(x.subjects, y.subjects) && sameSet(x.presents, y.presents)
 }
 
-// and puts two sightings of one address together, x may be nil: what is accepted is accepted by both, what is presented by
-// either, and a failure of either is one of both.
+// and combines two sightings of one address. x may be nil. The result accepts what both accept, presents what either
+// presents, and fails if either fails.
 func (x *sighting) and(y *sighting) *sighting {
 	if x == nil {
 		return y
@@ -57,9 +57,8 @@ func (x *sighting) and(y *sighting) *sighting {
 	}
 }
 
-// promises says whether a sighting would make more follow than what is recorded of the process, nil for nothing: a CA is
-// newly accepted, another leaf is presented than before, one is not presented any more, or a failure is over. Nothing
-// follows from what was seen with a failure.
+// promises reports whether a sighting is better than the record of the process. before may be nil. A better one
+// accepts another CA, presents other leaves, or ends a failure. A sighting with a failure is never better.
 func (x *sighting) promises(before *trust.Observation) bool {
 	switch {
 	case !x.met || x.failure != "":

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// startText names what a pod says it starts with, the contents that there are, and where it has its files.
+// startText describes what a pod says it starts with, the current contents, and where it has its files.
 func (s *subject) startText() string {
 	hashes := []string{s.d.Bundle.ContentHash}
 	for _, name := range s.member.Holds {
@@ -28,8 +28,8 @@ func (s *subject) startText() string {
 	return fmt.Sprint(s.member.Content, hashes, s.relying.StartAssumed, s.relying.Mounts, len(s.member.Observations) > 0)
 }
 
-// lookStarted looks at a pod that reads its files only when it starts: the one process that the member has. It fails only if
-// the API server cannot be asked.
+// lookStarted observes a pod that reads its files only at start: the only process of the member. It fails only if the
+// API server cannot be asked.
 func (c *Collector) lookStarted(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -42,7 +42,7 @@ func (c *Collector) lookStarted(ctx context.Context, s *subject) ([]trust.Observ
 	return []trust.Observation{*o}, nil
 }
 
-// startedWith says what the containers of a pod have started with. The pod is read before the contents are.
+// startedWith returns what the containers of a pod started with. It reads the pod before the contents.
 func (c *Collector) startedWith(ctx context.Context, s *subject) (*trust.Observation, error) {
 	pod, process, err := c.runningPod(ctx, s)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Collector) startedWith(ctx context.Context, s *subject) (*trust.Observa
 	return o, nil
 }
 
-// runningPod reads the pod that a member is, and names the process that it runs, "" if there is none.
+// runningPod reads the member's pod and names its process. The process is empty if none runs or the pod was replaced.
 func (c *Collector) runningPod(ctx context.Context, s *subject) (pod *corev1.Pod, process string, err error) {
 	pod, err = c.client.CoreV1().Pods(s.namespace).Get(ctx, s.target.member, metav1.GetOptions{})
 	switch {
@@ -86,12 +86,12 @@ func (c *Collector) runningPod(ctx context.Context, s *subject) (pod *corev1.Pod
 	return pod, inventory.ParsePod(pod).Life.Process, nil
 }
 
-// runsNothing is what is known of a pod whose containers have ended since they were known.
+// runsNothing is the observation of a pod whose known containers have ended.
 func (s *subject) runsNothing() *trust.Observation {
 	return &trust.Observation{Instance: s.member.Pod.Process, Failure: "the API server knows of no container that runs in it now"}
 }
 
-// sameProcess is what is recorded of a process, however long ago that was: what it has read at its start stays true of it.
+// sameProcess returns the recorded observation of a process, of any age: what the process read at start stays true.
 func (s *subject) sameProcess(process string) *trust.Observation {
 	for i := range s.member.Observations {
 		if o := &s.member.Observations[i]; o.Instance == process && o.Kind == s.relying.Kind {
@@ -101,8 +101,8 @@ func (s *subject) sameProcess(process string) *trust.Observation {
 	return nil
 }
 
-// contents reads what is asked for as it is now. Keys are read with the leaves, because a hash is over everything; they are
-// gone when the look at the member is over.
+// contents reads the current contents. Keys come with the leaves, because hashes cover everything. Callers must not
+// keep them after the observation.
 func (c *Collector) contents(ctx context.Context, s *subject, asked *startgate.Asked) (*startgate.Contents, error) {
 	out, certs := &startgate.Contents{}, pki.NewCache(1)
 	if asked.Bundle != "" {

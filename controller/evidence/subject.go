@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// subject is a member that is observed, in its domain.
+// subject is an observed member in its domain.
 type subject struct {
 	target
 	d       *trust.Domain
@@ -18,7 +18,7 @@ type subject struct {
 	member  *trust.Member
 }
 
-// observed lists the members of a domain that somebody has to look at.
+// observed lists the members of a domain that need observation.
 func observed(d *trust.Domain) []*subject {
 	if d == nil {
 		return nil
@@ -37,7 +37,7 @@ func observed(d *trust.Domain) []*subject {
 	return out
 }
 
-// lookedAt says whether the kind of evidence of a member is one that somebody has to look for.
+// lookedAt reports whether the member's kind of evidence needs observation.
 func lookedAt(p *trust.Party, m *trust.Member) bool {
 	switch p.Kind {
 	case trust.StaticPodRevision, trust.CABundle:
@@ -49,16 +49,16 @@ func lookedAt(p *trust.Party, m *trust.Member) bool {
 	return len(m.Probes) > 0
 }
 
-// runs says whether there is somebody to look at: of a pod that was not started yet, or between two starts, no container
-// runs. What it runs next is looked at when it does.
+// runs reports whether there is a process to observe. A pod that has not started, or is between two starts, has no
+// running container; its next start triggers an observation.
 func runs(m *trust.Member) bool { return m.Pod == nil || m.Pod.Process != "" }
 
-// observable says whether somebody has to look at a member.
+// observable reports whether a member needs observation now.
 func observable(p *trust.Party, m *trust.Member) bool {
 	return runs(m) && lookedAt(p, m)
 }
 
-// find is the one of observed that has that name, nil if there is none.
+// find returns the observed subject of t, or nil.
 func find(d *trust.Domain, t target) *subject {
 	if d == nil || d.Namespace != t.namespace || d.Name != t.domain {
 		return nil
@@ -77,19 +77,19 @@ func find(d *trust.Domain, t target) *subject {
 	return nil
 }
 
-// probed says whether the member is looked at in a handshake; what others run with is read from the API server.
+// probed reports whether the member is observed by handshakes. Others are read from the API server.
 func (s *subject) probed() bool { return len(s.member.Probes) > 0 }
 
-// placed says whether the member is a static pod that a rollout places on its node.
+// placed reports whether the member is a static pod that a rollout places on its node.
 func (s *subject) placed() bool { return s.relying.Kind == trust.StaticPodRevision }
 
-// targeted says whether the member is an object of the cluster with a caBundle.
+// targeted reports whether the member is an object with a caBundle.
 func (s *subject) targeted() bool { return s.relying.Kind == trust.CABundle }
 
-// told says whether a watch tells when the member is to be looked at; others are asked at intervals.
+// told reports whether a watch triggers the member's observations. Other members are polled.
 func (s *subject) told() bool { return !s.probed() && !s.targeted() }
 
-// known is what is known of a process, nil if nothing is or if it was too long ago.
+// known returns the live observation of a process, or nil.
 func (s *subject) known(instance string, now time.Time) *trust.Observation {
 	for i := range s.member.Observations {
 		o := &s.member.Observations[i]
@@ -100,13 +100,12 @@ func (s *subject) known(instance string, now time.Time) *trust.Observation {
 	return nil
 }
 
-// live says whether an observation is evidence of the kind that is asked for, of the member as it runs now, and has not
-// ended.
+// live reports whether an observation is of the required kind, about the member as it runs now, and not expired.
 func (s *subject) live(o *trust.Observation, now time.Time) bool {
 	return o.Kind == s.relying.Kind && o.Expires.After(now) && s.member.Runs(o)
 }
 
-// with is the subject as it would be with other observations.
+// with returns a copy of the subject with other observations.
 func (s *subject) with(observations []trust.Observation) *subject {
 	d := *s.d
 	d.Parties = slices.Clone(d.Parties)

@@ -21,12 +21,12 @@ import (
 // noTarget is the instance of a target that does not exist, does not ask for the bundle, or cannot be read.
 const noTarget = "no object"
 
-// TargetWritten has a target looked at whose caBundle was written with the bundle of a namespace. It does not block.
+// TargetWritten enqueues a target whose caBundle was written with the bundle of a namespace. It does not block.
 func (c *Collector) TargetWritten(namespace string, written trust.InjectionTarget) {
 	c.lookAgain(namespace, func(s *subject) bool { return s.targeted() && s.target.member == written.Member() })
 }
 
-// lookTarget looks at an object with a caBundle. It fails only if the API server cannot be asked.
+// lookTarget observes an object with a caBundle. It fails only if the API server cannot be asked.
 func (c *Collector) lookTarget(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -42,7 +42,6 @@ func (c *Collector) lookTarget(ctx context.Context, s *subject) ([]trust.Observa
 	return []trust.Observation{*o}, nil
 }
 
-// held says what a target holds.
 func (c *Collector) held(ctx context.Context, s *subject) (*trust.Observation, error) {
 	t, ok := trust.TargetOf(s.target.member)
 	if !ok {
@@ -65,8 +64,8 @@ func (c *Collector) held(ctx context.Context, s *subject) (*trust.Observation, e
 	return o, nil
 }
 
-// heldByAll are the anchors that every entry of a target holds, none if it cannot be read or they cannot be recorded, with the
-// reason.
+// heldByAll returns the anchors that every entry of a target holds. If they cannot be read or recorded, it returns
+// none and the reason.
 func heldByAll(kind configv1alpha1.InjectionKind, object *unstructured.Unstructured) (trusts []pki.Fingerprint, failure string) {
 	entries, err := injection.Entries(kind, object)
 	if err != nil {
@@ -78,8 +77,8 @@ func heldByAll(kind configv1alpha1.InjectionKind, object *unstructured.Unstructu
 	return trusts, failure
 }
 
-// asks says whether a target agrees to have the bundle of a domain. Who configures the domain may have no right to read the
-// target, so of one that does not agree nothing is told, not even that it exists.
+// asks reports whether a target consents to the bundle of a domain. The author of the configuration may lack the
+// right to read the target. So nothing is told of one without consent, not even that it exists.
 func (c *Collector) asks(object *unstructured.Unstructured, d *trust.Domain) bool {
 	source, _ := injection.SourceOf(object.GetAnnotations(), c.certManager)
 	return source != nil && source.Namespace == d.Namespace && source.ConfigMap == d.Bundle.Name
@@ -93,7 +92,7 @@ func (c *Collector) getTarget(ctx context.Context, t trust.InjectionTarget) (*un
 	return c.targets.Resource(resource).Get(ctx, t.Name, metav1.GetOptions{})
 }
 
-// absentTarget asks the API server itself for the object that has the name of the member.
+// absentTarget gets the object of the member's name from the API server, not from a cache.
 func (c *Collector) absentTarget(ctx context.Context, m *trust.RosterMember) (proof, doubt string) {
 	t, ok := trust.TargetOf(m.Member)
 	if !ok {

@@ -14,10 +14,10 @@ import (
 	"certrotation.dev/controller/evidence/connection"
 )
 
-// DefaultHandshakesPerSecond are enough to look at 5,000 pods, each with four handshakes, within a Refresh.
+// DefaultHandshakesPerSecond is enough to probe 5,000 pods, with four handshakes each, within a Refresh.
 const DefaultHandshakesPerSecond = 200
 
-// turns spread the handshakes with all members evenly over time, in the order in which they are asked for.
+// turns spreads the handshakes with all members evenly over time, first come, first served.
 type turns struct {
 	limit *rate.Limiter
 	waits *Waits
@@ -27,8 +27,8 @@ func newTurns(perSecond int, waits *Waits) *turns {
 	return &turns{limit: rate.NewLimiter(rate.Limit(perSecond), 1), waits: waits}
 }
 
-// wait returns when a handshake may begin, or with an error when ctx has ended: not before, though it may be known that the
-// turn comes too late, so that who asks whether ctx has ended sees it.
+// wait returns nil when a handshake may begin. It returns an error only once ctx has ended, even if the turn is known
+// to come too late: callers check ctx.
 func (t *turns) wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -51,11 +51,11 @@ func (t *turns) wait(ctx context.Context) error {
 	}
 }
 
-// patience is how long connections to one process may take together. The time for which they wait for their turn is none of
-// it: whoever is looked at has no part in that.
+// patience is how long all connections to one process together may take. Waiting for a turn does not count, because
+// it is not the server's fault.
 type patience struct{ left time.Duration }
 
-// begin bounds a connection by what is left. It is followed by end, which takes off what the connection has taken.
+// begin bounds a connection by the time left. The caller must call end, which subtracts the time that it took.
 func (p *patience) begin(ctx context.Context) (_ context.Context, end func()) {
 	begun := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, p.left)
@@ -65,10 +65,10 @@ func (p *patience) begin(ctx context.Context) (_ context.Context, end func()) {
 	}
 }
 
-// Waits says how long handshakes have waited for their turn. It may be nil, and used from anywhere.
+// Waits counts the time that handshakes wait for their turn. It may be nil and is safe for concurrent use.
 type Waits struct{ total *metrics.Counter }
 
-// NewWaits returns a counter that is registered nowhere yet.
+// NewWaits returns an unregistered counter.
 func NewWaits() *Waits {
 	return &Waits{total: metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: "certrotation", Name: "evidence_waited_seconds_total", StabilityLevel: metrics.ALPHA,
@@ -76,7 +76,7 @@ func NewWaits() *Waits {
 	})}
 }
 
-// Register makes the metric visible.
+// Register registers the metric.
 func (w *Waits) Register(r connection.Registry) { r.MustRegister(w.total) }
 
 func (w *Waits) add(waited time.Duration) {

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// attempts are those at a member that is not proven to follow in the stage Stable.
+// attempts tracks the observations of a queued member.
 type attempts struct {
-	// content names what the member is expected to have loaded, and what is known of why it would now.
+	// content is the subject's expectation that the attempts are for.
 	content string
 	count   int
-	// silent are the last of them in which nobody answered.
+	// silent counts the latest attempts in a row without an answer.
 	silent int
-	// seen says that nothing more is to be seen of this content.
+	// seen means that there is nothing more to observe for this content.
 	seen bool
-	// waiting says that the member is in the queue, and patient that it may stay there for minutes.
+	// waiting means that the member is queued, patient that it may stay there for minutes.
 	waiting, patient bool
 }
 
-// expect has the attempts begin anew if they were for other content, and says whether they were.
+// expect resets the attempts if they were for other content, and reports whether they were.
 func (a *attempts) expect(content string) (changed bool) {
 	if changed = a.content != content; changed {
 		a.content, a.count, a.silent, a.seen = content, 0, 0, false
@@ -28,20 +28,20 @@ func (a *attempts) expect(content string) (changed bool) {
 	return changed
 }
 
-// watched remembers which members are in the queue, so that a change of the namespace does not probe them again and
-// again.
+// watched tracks the queued members, so that changes of the namespace do not probe them again and again.
 type watched struct {
 	mu      sync.Mutex
 	targets map[target]attempts
 }
 
-// begin says whether a member is to be put into the queue because of what it is expected to have loaded.
+// begin reports whether to enqueue a member, given its expectation.
 func (w *watched) begin(t target, inFlight bool, content string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.targets[t]
 	changed := a.expect(content)
-	// One that waits is called at once when there is something new to see, and one that waits patiently when a rotation begins.
+	// A queued member is requeued at once if there is something new to observe, or if it waits patiently and a
+	// rotation begins.
 	called := a.waiting && (changed || (a.patient && inFlight))
 	start := (!a.waiting || called) && (inFlight || !a.seen)
 	if start {
@@ -51,7 +51,7 @@ func (w *watched) begin(t target, inFlight bool, content string) bool {
 	return start
 }
 
-// next counts an attempt and returns how many there were before, for the same content.
+// next counts an attempt and returns the number of earlier ones for the same content.
 func (w *watched) next(t target, inFlight bool, content string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *watched) next(t target, inFlight bool, content string) int {
 	return before
 }
 
-// answered notes whether somebody answered an attempt, and returns in how many nobody has since.
+// answered notes whether a server answered an attempt, and returns how many in a row got no answer.
 func (w *watched) answered(t target, somebody bool) (silent int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *watched) answered(t target, somebody bool) (silent int) {
 	return a.silent
 }
 
-// dequeued takes a member out of the queue and keeps the count of its attempts.
+// dequeued marks a member as not queued and keeps its count of attempts.
 func (w *watched) dequeued(t target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *watched) dequeued(t target) {
 	}
 }
 
-// done takes a member out of the queue until something else is expected of it.
+// done marks a member as not queued until its expectation changes.
 func (w *watched) done(t target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,6 @@ func (w *watched) done(t target) {
 	}
 }
 
-// keep forgets the members of a namespace that do not exist any more.
 func (w *watched) keep(namespace string, exists map[target]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

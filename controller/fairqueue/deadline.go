@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Deadline is how long a worker works on one key at most. It is far above what the reads and writes of a large namespace
-// take, and it is what a tenant whose servers or whose API server are silent may cost.
+// Deadline bounds the work on one key. It is far above what the reads and writes of a large namespace take. It limits
+// the cost of a tenant whose servers, or whose API server, do not answer.
 const Deadline = 5 * time.Minute
 
-// Within does something with a context that ends after a deadline, and says so if that, and not the end of ctx, is why it has
-// failed: a reader is to see that time has run out, and of what, and not only that something was cancelled.
+// Within runs do with a ctx that ends after a deadline. If do fails because of the deadline, and ctx itself has not
+// ended, the error says what ran out of time.
 func Within(ctx context.Context, deadline time.Duration, what string, do func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

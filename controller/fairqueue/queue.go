@@ -14,19 +14,19 @@ import (
 type Config[T comparable] struct {
 	// Name of the queue in its metrics.
 	Name string
-	// Namespace that a key belongs to.
+	// Namespace of a key.
 	Namespace func(T) string
-	// Workers that call Get.
+	// Workers is the number of goroutines that call Get.
 	Workers int
-	// Clock of delays.
+	// Clock measures delays.
 	Clock clock.WithTicker
 }
 
-// Share is how many of some workers one namespace may hold: half of them. A namespace that is alone in its cluster does with
-// that, and is never in the way of one that comes.
+// Share returns how many of the workers one namespace may hold: half of them. Half is enough for a namespace that is
+// alone in its cluster, and leaves room for one that comes.
 func Share(workers int) int { return max(1, workers/2) }
 
-// New returns a queue whose keys may be delayed.
+// New returns a queue with delayed adds.
 func New[T comparable](cfg Config[T]) workqueue.TypedDelayingInterface[T] {
 	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
 		Name: cfg.Name, Clock: cfg.Clock, Queue: inTurn(cfg),
@@ -40,7 +40,6 @@ func NewRateLimited[T comparable](cfg Config[T], first, last time.Duration) work
 		workqueue.TypedRateLimitingQueueConfig[T]{Name: cfg.Name, Clock: cfg.Clock, DelayingQueue: New(cfg)})
 }
 
-// fair is a workqueue in the order of turns.
 type fair[T comparable] struct {
 	workqueue.TypedInterface[T]
 	turns *turns[T]
@@ -54,7 +53,7 @@ func inTurn[T comparable](cfg Config[T]) workqueue.TypedInterface[T] {
 	}
 }
 
-// Done gives the worker of the key's namespace back, before the queue may look for the next key.
+// Done releases the worker of the key's namespace first, because the queue may look for the next key at once.
 func (f *fair[T]) Done(key T) {
 	f.turns.release(key)
 	f.TypedInterface.Done(key)

@@ -8,18 +8,19 @@ import (
 	"sync"
 )
 
-// turns is the storage of a workqueue: it offers only keys of namespaces that may have one more worker, and the namespaces in
-// turn. The workqueue calls Push, Pop, Len and Touch under its own lock; release comes from outside of it.
+// turns is the storage of a workqueue. It offers only keys of namespaces that may hold one more worker, and serves
+// the namespaces in turn. The workqueue calls Push, Pop, Len and Touch under its own lock; release is called without
+// it.
 type turns[T comparable] struct {
 	namespaceOf func(T) string
 	share       int
 
 	mu sync.Mutex
-	// namespaces that have keys or workers.
+	// namespaces are those with keys or busy workers.
 	namespaces map[string]*waiting[T]
-	// ready are the namespaces that have keys and may have one more worker, whose turn comes next in front.
+	// ready are the *waiting with keys that may hold one more worker, the next one first.
 	ready *list.List
-	// offered is the number of keys that could be taken one after the other without a release.
+	// offered is the number of keys that could be popped in a row without a release.
 	offered int
 }
 
@@ -27,9 +28,9 @@ type turns[T comparable] struct {
 type waiting[T comparable] struct {
 	name string
 	keys []T
-	// held is how many workers work on keys of it.
+	// held is how many workers work on its keys.
 	held int
-	// turn is its place in ready, nil if it has none.
+	// turn is its element in ready, or nil.
 	turn *list.Element
 }
 
@@ -37,26 +38,26 @@ func newTurns[T comparable](namespaceOf func(T) string, share int) *turns[T] {
 	return &turns[T]{namespaceOf: namespaceOf, share: share, namespaces: map[string]*waiting[T]{}, ready: list.New()}
 }
 
-// Touch leaves a key that waits where it is.
+// Touch leaves a waiting key where it is.
 func (t *turns[T]) Touch(T) {}
 
-// Push has a key wait for the turn of its namespace.
+// Push appends a key to its namespace.
 func (t *turns[T]) Push(key T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.change(t.namespaceOf(key), func(w *waiting[T]) { w.keys = append(w.keys, key) })
 }
 
-// Len is how many keys may be taken now. A key that waits for its namespace's share is as good as not there: a worker that
-// asks sleeps rather than takes it.
+// Len returns how many keys may be popped now. Keys that wait for their namespace's share do not count, so that a
+// worker sleeps rather than takes one.
 func (t *turns[T]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.offered
 }
 
-// Pop takes the oldest key of the namespace whose turn it is, and has that wait behind all others. It is called only when Len
-// is positive.
+// Pop takes the oldest key of the next namespace, which then waits behind all others. It is called only when Len is
+// positive.
 func (t *turns[T]) Pop() T {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,14 +72,13 @@ func (t *turns[T]) Pop() T {
 	return key
 }
 
-// release gives back the worker of a key that was taken.
 func (t *turns[T]) release(key T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.change(t.namespaceOf(key), func(w *waiting[T]) { w.held-- })
 }
 
-// change does something to a namespace and keeps what is counted of it. The caller holds t.mu.
+// change changes a namespace and updates the counts. The caller holds t.mu.
 func (t *turns[T]) change(name string, do func(*waiting[T])) {
 	w := t.namespaces[name]
 	if w == nil {

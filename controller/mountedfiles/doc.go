@@ -1,21 +1,21 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mountedfiles reads files that kubelet shows to a container, and notices when it swaps them.
+// Package mountedfiles reads files that kubelet mounts into a container, and detects when kubelet swaps them.
 //
-// kubelet writes each new content into a directory of its own beside the former, and renames one link (..data) to it; the
-// visible names are links through that one. So what is opened name by name may be of two contents. Here the link is resolved
-// once for each directory, and the files are read where it led.
+// kubelet writes each new content into its own directory and renames the link ..data to it. The visible names are
+// links through ..data. So files that are opened one by one may be of different contents. This package resolves the
+// link once for each directory, and reads the files there.
 //
-// It looks instead of being told: a look is a few calls of the kernel, kubelet itself takes up to a minute to bring a change,
-// and the number of inotify instances is a limit that all containers of one user on a node share.
+// It polls: a check takes a few system calls, and kubelet takes up to a minute to deliver a change. inotify instances
+// are limited per user and node, across all containers.
 //
 // Invariants:
 //
-//   - Files of one directory are of one content. Files of two volumes may be of different times; whoever needs them to belong
-//     together compares them.
-//   - A file is bounded by what fits into one object of Kubernetes.
-//   - A file that is there but cannot be read is an error, and never an empty file.
+//   - Files of one directory are of the same content. Files of two volumes may be of different times; callers that
+//     need a match must compare them.
+//   - A file is at most slightly larger than what fits into one Kubernetes object.
+//   - A file that exists but cannot be read is an error, never an empty file.
 //
-// It starts no goroutine. A Follower belongs to one goroutine.
+// It starts no goroutine. A Follower is not safe for concurrent use.
 package mountedfiles

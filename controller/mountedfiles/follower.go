@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Follower notices that files have changed.
+// Follower detects changes of files.
 type Follower struct {
 	names []string
 	seen  string
 }
 
-// NewFollower returns a Follower to which all that it sees first is a change. Empty names are nothing.
+// NewFollower returns a Follower whose first call of Changed reports a change. It ignores empty names.
 func NewFollower(names ...string) *Follower { return &Follower{names: names} }
 
-// Changed says whether a file is another one than when it was asked last: swapped, written, gone or there again.
+// Changed reports whether a file was swapped, written, removed or restored since the last call.
 func (f *Follower) Changed() bool {
 	var stamps strings.Builder
 	for _, name := range f.names {

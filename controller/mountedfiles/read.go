@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// generation is kubelet's link to the directory that has the present content.
+	// generation is kubelet's link to the directory with the current content.
 	generation = "..data"
-	// maxBytes of a file: what fits into one object of Kubernetes, and a little.
+	// maxBytes bounds a file: slightly more than fits into one Kubernetes object.
 	maxBytes = 2 << 20
-	// attempts to read while kubelet swaps and removes what it has replaced.
+	// attempts bounds retries while kubelet swaps and removes the old content.
 	attempts = 3
 )
 
-// Read reads files. Those of one directory are of one content. An empty name reads nothing.
+// Read reads files. Those of one directory are of the same content. Empty names are skipped.
 func Read(names ...string) ([][]byte, error) {
 	var out [][]byte
 	var err error
@@ -51,8 +51,8 @@ func readOnce(names []string) ([][]byte, error) {
 	return out, nil
 }
 
-// resolve follows every link to a directory, and kubelet's in it. A content that kubelet has removed meanwhile stays the
-// answer, so that opening its files fails: the visible names lead to the next content, file by file.
+// resolve follows all links to a directory, and kubelet's link in it. If kubelet has removed that content meanwhile,
+// the result stays, so that opening its files fails. The visible names would lead to the next content, file by file.
 func resolve(dir string) string {
 	if followed, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = followed
@@ -86,7 +86,7 @@ func readFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// bare is an error without the path, which has the time of kubelet's swap in it: a text that stays the same is news once.
+// bare strips the path, which contains the time of kubelet's swap, so that a lasting error keeps its text.
 func bare(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err

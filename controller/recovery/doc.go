@@ -1,21 +1,21 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recovery brings a static pod back whose certificates do not work: to a generation that a quorum accepts, or to one
-// that it makes, for which it reads etcd's own data while no etcd runs. It talks to no API server and to no other node than
-// by a handshake.
+// Package recovery brings back a static pod whose certificates do not work. It uses a generation on disk that a
+// quorum accepts, or reissues one, for which it reads etcd's own data while etcd is stopped. It contacts no API
+// server, and other nodes only by handshakes.
 //
-// What is on the disk is read by registry/nodedisk, what is right and what to do is decided by registry/diagnosis, and what is
-// written is written by controller/durable; this package plans and executes.
+// registry/nodedisk reads the disk, registry/diagnosis decides what is right and what to do, and controller/durable
+// writes. This package plans and executes.
 //
 // Invariants:
 //
-//   - nothing is destroyed: what a recovery replaces it moves to NAME-pod-set-aside-TIME first;
-//   - the manifest and the pointer are replaced by rename, after everything that they lead to is on the disk, so that a
-//     power loss leaves either the old or the new state, and running again completes it;
-//   - what is made anew is a whole directory, which is put in its place at once, and only while no etcd runs;
-//   - etcd's data is opened read-only, under the lock that keeps etcd from opening it meanwhile;
-//   - no private key appears in an error, a finding or a plan.
+//   - Nothing is destroyed: what a recovery replaces is first moved to NAME-pod-set-aside-TIME.
+//   - The manifest and the pointer are replaced by rename, after everything that they refer to is on disk. A power
+//     loss leaves the old or the new state, and a second run completes it.
+//   - A reissued directory is put in place as a whole, and only while etcd is stopped.
+//   - etcd's data is opened read-only, under the lock that keeps etcd from opening it meanwhile.
+//   - No error, finding or plan contains a private key.
 //
-// Everything runs on the goroutine of the caller but the probes of Probe, which have ended when it returns.
+// Everything runs on the caller's goroutine, except the probes of Probe, which end before it returns.
 package recovery

@@ -29,20 +29,20 @@ import (
 // ErrRunning reports that etcd has its data open.
 var ErrRunning = errors.New("etcd is running")
 
-// How long to wait for the lock of etcd's data, and for whoever listens where etcd would.
+// Timeouts for the lock of etcd's data, and for a connection to etcd's addresses.
 const (
 	lockWait    = 500 * time.Millisecond
 	dialTimeout = 2 * time.Second
 )
 
-// etcdData is the data directory of an etcd that does not run, opened read-only. etcd cannot open it before Close.
+// etcdData is the data directory of a stopped etcd, opened read-only. etcd cannot open it before Close.
 type etcdData struct {
 	db   *bolt.DB
 	file string
 }
 
-// openEtcdData opens the database in an etcd data directory. It writes nothing. A transaction that was in etcd's log only
-// when it was killed is not seen; what this package looks for is seldom written.
+// openEtcdData opens the database of an etcd data directory and writes nothing. It misses transactions that were only
+// in etcd's log when etcd was killed. That is acceptable: what this package reads is seldom written.
 func openEtcdData(dir string) (*etcdData, error) {
 	file := databaseIn(dir)
 	if !hasEtcdData(dir) {
@@ -80,7 +80,7 @@ func (e *etcdData) newest(prefix string) (map[string][]byte, error) {
 		if bucket == nil {
 			return errors.New("it has no bucket of keys, so it is no etcd data")
 		}
-		// Revisions are stored in their order, so the last one of a key is the newest.
+		// Revisions are sorted, so the last one of a key is the newest.
 		return bucket.ForEach(func(revision, value []byte) error {
 			deleted, err := tombstone(revision)
 			if err != nil {
@@ -107,7 +107,7 @@ func (e *etcdData) newest(prefix string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// tombstone reads the key under which etcd stores a revision: 8 bytes, '_', 8 bytes, and 't' for a deletion.
+// tombstone parses etcd's key of a revision: 8 bytes, '_', 8 bytes, and 't' for a deletion.
 func tombstone(revision []byte) (bool, error) {
 	const plain, marked = 17, 18
 	switch {
@@ -120,7 +120,7 @@ func tombstone(revision []byte) (bool, error) {
 	return false, nil
 }
 
-// members are those that the cluster had when this member was last up, with the addresses where peers reach them.
+// members returns the members that the cluster had when this one was last up, with their peer addresses.
 func (e *etcdData) members() ([]nodedisk.Member, error) {
 	var out []nodedisk.Member
 	err := e.view(func(tx *bolt.Tx) error {
@@ -154,7 +154,7 @@ func (e *etcdData) view(look func(*bolt.Tx) error) error {
 	return nil
 }
 
-// guarded turns what bbolt does about a damaged file, which is to panic or to read beyond its end, into an error.
+// guarded turns bbolt's reactions to a damaged file, a panic or a read beyond its end, into an error.
 func guarded(file string, do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -165,9 +165,10 @@ func guarded(file string, do func() error) (err error) {
 	return do()
 }
 
-// refuseRunning fails with ErrRunning while etcd listens where the manifest says, or has its data open.
+// refuseRunning returns ErrRunning while etcd listens where the manifest says, or has its data open.
 func refuseRunning(ctx context.Context, m *nodedisk.Manifest, dataDirectory string) error {
-	// A kubelet that has not reached an API server since it started does not end a pod whose manifest is moved away.
+	// Moving the manifest away may not suffice: a kubelet that has not reached an API server since its start does not
+	// stop the pod.
 	const next = "stop it first: stop kubelet (systemctl stop kubelet) and then the pod (crictl stopp $(crictl pods --quiet --name NAME)); start kubelet again afterwards"
 	for _, address := range m.Listens {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// moveManifest makes the manifest of another revision of one that was installed: it mounts the directory of that revision
-// and says so. Everything else stays as it is, known to this program or not.
+// moveManifest converts the manifest of an installed revision to another revision: it mounts the directory of that
+// revision, and its labels and annotations say so. Everything else stays, including unknown fields.
 func moveManifest(text []byte, name string, from, to int, restartHash string) ([]byte, error) {
 	pod := map[string]any{}
 	if err := document.Unmarshal(text, nodedisk.MaxManifestBytes, &pod, false); err != nil {
@@ -38,8 +38,8 @@ func moveManifest(text []byte, name string, from, to int, restartHash string) ([
 	return yaml.Marshal(moved)
 }
 
-// replaced returns a value of YAML with a pattern replaced in all its texts. Two matches may share the character between
-// them, so it looks twice.
+// replaced replaces a pattern in all strings of a YAML value. It replaces twice, because two matches may share the
+// character between them.
 func replaced(value any, pattern *regexp.Regexp, by string) any {
 	switch value := value.(type) {
 	case string:

@@ -20,8 +20,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// planOutput writes what the rest of the cluster needs before anything else is changed: the recovery of the disk can be
-// repeated, but a client that nobody kept cannot be asked for. The output of an earlier recovery is moved out of the way.
+// planOutput plans the files that the rest of the cluster needs. They are written before anything else changes. The
+// recovery of the disk can be repeated, but a reissued client leaf that was not written is lost. The output of an
+// earlier recovery is moved away.
 func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *vault) error {
 	if r.OutputDirectory == "" {
 		return nil
@@ -64,8 +65,8 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 	return nil
 }
 
-// addManifest adds a file to the manifests. kubectl applies a directory in the order of the names, and the webhook wants a
-// signer before its anchor, and both before its leaves.
+// addManifest adds a file to the manifests. kubectl applies a directory in the order of names. The webhook requires a
+// signer before its anchor, and both before the leaves.
 func addManifest(files map[string][]byte, name string, object any) error {
 	text, err := yaml.Marshal(object)
 	if err != nil {
@@ -75,7 +76,7 @@ func addManifest(files map[string][]byte, name string, object any) error {
 	return nil
 }
 
-// signerManifests are the signers of which something was re-signed, each with all its slots.
+// signerManifests adds the signers with a re-signed CA, each with all its slots.
 func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
 	for _, signer := range v.signers {
 		secret := v.secrets[signer.Name]
@@ -100,13 +101,13 @@ func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
 	return nil
 }
 
-// bundleManifests are the bundles that know an authority which was re-signed, with what was made of it in addition.
+// bundleManifests returns the bundles that contain a re-signed CA, with its new certificate added.
 func (v *vault) bundleManifests() []*corev1.ConfigMap {
 	var out []*corev1.ConfigMap
 	for _, cm := range v.bundles {
 		anchors, err := pki.ParseBundle([]byte(cm.Data[inventory.BundleKey]))
 		if err != nil {
-			// The controller reports it.
+			// The controller reports unreadable bundles.
 			continue
 		}
 		added := v.added(anchors)
@@ -122,7 +123,7 @@ func (v *vault) bundleManifests() []*corev1.ConfigMap {
 	return out
 }
 
-// added are the re-signed authorities of a bundle that are not in it, in a stable order.
+// added returns the re-signed CAs of a bundle that it lacks.
 func (v *vault) added(anchors []*pki.Certificate) []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, anchor := range anchors {
@@ -137,7 +138,7 @@ func (v *vault) added(anchors []*pki.Certificate) []*pki.Certificate {
 	return out
 }
 
-// leafManifests are the leaves of this node as they are on the disk now, so that the API does not bring older ones back.
+// leafManifests adds the leaves of this node as they are on disk now, so that the API does not restore older ones.
 func (r *recovery) leafManifests(into map[string]*corev1.Secret, m *made, v *vault) error {
 	for name, pair := range m.leaves {
 		secret, err := v.leafManifest(name, pair, m.anchorsOf(pair))
@@ -173,7 +174,7 @@ func (r *recovery) clients(p *Plan, files map[string][]byte, into map[string]*co
 	return nil
 }
 
-// client makes the successor of a client's leaf, or keeps the leaf if it is still good.
+// client reissues a client's leaf, or keeps it if it is still good.
 func (r *recovery) client(secret *corev1.Secret, v *vault) (*pki.Pair, error) {
 	certs, err := pki.ParseChain(secret.Data[inventory.ActiveCertKey])
 	if err != nil {
@@ -194,7 +195,7 @@ func (r *recovery) client(secret *corev1.Secret, v *vault) (*pki.Pair, error) {
 	return v.signing(leaf.Authority).Issue(leaf.Profile, r.now)
 }
 
-// anchorsOf are those of the bundle that verifies a leaf.
+// anchorsOf returns the anchors of the bundle that verifies a leaf.
 func (m *made) anchorsOf(leaf *pki.Pair) []*pki.Certificate {
 	for _, path := range slices.Sorted(maps.Keys(m.anchors)) {
 		if slices.ContainsFunc(m.anchors[path], leaf.Certificate.SignedBy) {
@@ -217,7 +218,7 @@ func (v *vault) leafManifest(name string, pair *pki.Pair, anchors []*pki.Certifi
 	return out, nil
 }
 
-// manifest is empty and has the type of the Secret as it is stored, which cannot be changed.
+// manifest returns an empty Secret with the type of the stored one, which is immutable.
 func (v *vault) manifest(name string) *corev1.Secret {
 	return v.newManifest(name, v.secrets[name].Type)
 }

@@ -16,10 +16,10 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// peerPort is where etcd listens for its peers unless it is told otherwise.
+// peerPort is etcd's default peer port.
 const peerPort = "2380"
 
-// ParsePeers reads peers of a command line: NAME=URL, URL, HOST:PORT or HOST each.
+// ParsePeers parses peers from a command line, each NAME=URL, URL, HOST:PORT or HOST.
 func ParsePeers(texts []string) ([]nodedisk.Member, error) {
 	out := make([]nodedisk.Member, 0, len(texts))
 	for _, text := range texts {
@@ -48,7 +48,7 @@ func ParsePeers(texts []string) ([]nodedisk.Member, error) {
 	return out, nil
 }
 
-// Verdicts probes the peers and says what each makes of a generation, and it of them.
+// Verdicts probes the peers and judges whether each peer and a generation accept each other.
 func Verdicts(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerFiles, peers []nodedisk.Member, timeout time.Duration, now time.Time) ([]diagnosis.Verdict, error) {
 	sightings, err := Probe(ctx, g, files, peers, timeout)
 	if err != nil {
@@ -61,11 +61,11 @@ func Verdicts(ctx context.Context, g *nodedisk.Generation, files nodedisk.Listen
 	return verdicts, nil
 }
 
-// ErrPeersUnknown reports that nothing says who the peers are.
+// ErrPeersUnknown reports that neither flag, manifest nor etcd's data names the peers.
 var ErrPeersUnknown = errors.New("it is not known who the peers of this member are: name them with --peers, or say --peers= for a single member")
 
-// PeersOf are the peers of this member: those that are given, or those that the manifest names, or those that etcd's data
-// knows if etcd does not run. An empty list is a cluster of one.
+// PeersOf returns the peers of this member: the given ones, or those in the manifest, or those in the data of a
+// stopped etcd. An empty list means a cluster of one.
 func PeersOf(d *nodedisk.Disk, given []nodedisk.Member, dataDirectory string) ([]nodedisk.Member, error) {
 	if given != nil {
 		return given, nil
@@ -93,7 +93,7 @@ func PeersOf(d *nodedisk.Disk, given []nodedisk.Member, dataDirectory string) ([
 	}), nil
 }
 
-// usable is the manifest in use, or the newest copy of one if there is none.
+// usable returns the manifest in use, or else the newest copy of one.
 func usable(d *nodedisk.Disk) *nodedisk.Manifest {
 	if d.Manifest.Usable() {
 		return &d.Manifest

@@ -21,43 +21,44 @@ import (
 // Options of a recovery.
 type Options struct {
 	nodedisk.Layout
-	// Peers of this member; nil to take them from the manifest or from etcd's data.
+	// Peers of this member. If nil, they are read from the manifest or etcd's data.
 	Peers []nodedisk.Member
 	// PeerTimeout bounds one probe.
 	PeerTimeout time.Duration
-	// Revision names the generation to bring back, as REVISION/NUMBER or NUMBER; "" for the newest that a quorum accepts.
+	// Revision is the generation to bring back, as REVISION/NUMBER or NUMBER. If empty, it is the newest that a
+	// quorum accepts.
 	Revision string
-	// Reissue makes everything that has expired anew, also if an older generation would work.
+	// Reissue reissues everything that has expired, even if an older generation would work.
 	Reissue bool
-	// DataDirectory of etcd; "" to take it from the manifest.
+	// DataDirectory of etcd. If empty, it is read from the manifest.
 	DataDirectory string
-	// SecretFiles are files or directories with the Secrets of the signers. They are used instead of etcd's data.
+	// SecretFiles are files or directories with the signers' Secrets. They replace etcd's data.
 	SecretFiles []string
-	// EtcdPrefix is the kube-apiserver's flag of that name, Namespace where the Secrets are.
+	// EtcdPrefix is the --etcd-prefix of kube-apiserver. Namespace holds the Secrets.
 	EtcdPrefix, Namespace string
-	// ClientSecrets are leaves of clients of etcd that are reissued for OutputDirectory.
+	// ClientSecrets name leaves of etcd clients to reissue into OutputDirectory.
 	ClientSecrets []string
-	// OutputDirectory gets what the rest of the cluster needs after a reissue.
+	// OutputDirectory receives what the rest of the cluster needs after a reissue.
 	OutputDirectory string
 	Clock           clock.PassiveClock
-	// root is the file system of the node; tests have another one, which fails.
+	// root is the file system of the node. Tests inject a failing one.
 	root durable.FileSystem
 }
 
-// Plan is what a recovery would do. It is made without a change to the disk.
+// Plan is what a recovery would do. Planning does not change the disk.
 type Plan struct {
-	// Steps in words, for people. NextSteps are what is left for them afterwards.
+	// Steps describe the plan to an operator, NextSteps what the operator must do afterwards.
 	Steps, NextSteps []string
-	// do are the steps for Execute, none if there is nothing to do.
+	// do are the steps of Execute. It is empty if there is nothing to do.
 	do []func() error
-	// lock keeps installers and pruners out meanwhile.
+	// lock excludes installers and pruners during Execute.
 	lock func() (release func() error, err error)
 }
 
-// NothingToDo says whether Execute would change nothing.
+// NothingToDo reports whether Execute would change nothing.
 func (p *Plan) NothingToDo() bool { return len(p.do) == 0 }
 
-// Execute does what the plan says. It stops at the first step that fails; planning again goes on from there.
+// Execute runs the plan and stops at the first failed step. A new plan continues from there.
 func (p *Plan) Execute() (err error) {
 	release, err := p.lock()
 	if err != nil {
@@ -93,7 +94,7 @@ type recovery struct {
 	now  time.Time
 }
 
-// resolved has directories themselves where the operator has named links to them. Below them no link is followed.
+// resolved resolves links in the directories that the operator names. Below these directories, no link is followed.
 func (o Options) resolved() Options {
 	for _, dir := range []*string{&o.ManifestDirectory, &o.ResourceDirectory} {
 		if absolute, err := filepath.Abs(*dir); err == nil {
@@ -109,13 +110,13 @@ func (o Options) resolved() Options {
 	return o
 }
 
-// ReadDisk reads what is on the disk of this node. Whatever is wrong with it is part of the result; it fails only if the
-// directories themselves cannot be read.
+// ReadDisk reads the disk of this node. Defects are part of the result; it fails only if the directories themselves
+// are unreadable.
 func ReadDisk(l nodedisk.Layout) (*nodedisk.Disk, error) {
 	return l.ReadDisk(durable.Disk(l.ResourceDirectory), durable.Disk(l.ManifestDirectory))
 }
 
-// New looks at the disk and at the peers and plans what brings the member back.
+// New reads the disk, probes the peers and plans the recovery of the member.
 func New(ctx context.Context, o Options) (*Plan, error) {
 	o = o.resolved()
 	if o.root == nil {
@@ -147,7 +148,7 @@ func New(ctx context.Context, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// inUse says whether kubelet runs a candidate already.
+// inUse reports whether kubelet already runs a candidate.
 func (r *recovery) inUse(c *diagnosis.Candidate) bool {
 	_, current := r.disk.Running()
 	return current == c.Generation
@@ -166,7 +167,8 @@ func (r *recovery) planRestore(ctx context.Context, candidates []diagnosis.Candi
 	return r.planSwitch(ctx, chosen)
 }
 
-// keepInUse says that there is nothing to do where the generation in use works and no peer is there to refuse it.
+// keepInUse plans nothing if the generation in use works and no peer was reached that could refuse it. Otherwise it
+// returns err.
 func (r *recovery) keepInUse(trials []diagnosis.Trial, err error) (*Plan, error) {
 	for i := range trials {
 		t := &trials[i]
@@ -180,8 +182,8 @@ func (r *recovery) keepInUse(trials []diagnosis.Trial, err error) (*Plan, error)
 	return nil, err
 }
 
-// planSwitch makes a generation that is on the disk the one in use: first the pointer, then the manifest, so that a manifest
-// never leads to something else than it was meant to.
+// planSwitch makes a generation on disk the one in use. The pointer changes before the manifest, so that a manifest
+// never refers to another generation than intended.
 func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, error) {
 	p := &Plan{}
 	directory := t.Directory
@@ -234,10 +236,9 @@ func (r *recovery) dataDirectory() string {
 	return usable(r.disk).DataDirectory
 }
 
-// asideDirectory is where this recovery puts what it replaces.
 func (r *recovery) asideDirectory() string {
 	return filepath.Join(r.ResourceDirectory, r.SetAsideName(r.attempt()))
 }
 
-// attempt names what this recovery has put aside.
+// attempt is the suffix of what this recovery sets aside.
 func (r *recovery) attempt() string { return r.now.UTC().Format("20060102T150405Z") }

@@ -21,10 +21,10 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// recoveredPrefix is in front of the hashes of what a recovery makes, so that no revision of the API is taken for it.
+// recoveredPrefix marks the hashes of recovered content, so that they match no revision of the API.
 const recoveredPrefix = "recovered-"
 
-// planReissue makes everything anew that has expired, after the newest generation whose content is right.
+// planReissue reissues everything that has expired, based on the newest generation with intact content.
 func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 	source, err := r.source()
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 	return r.describeReissue(source, reissue, v, max(found.latest, r.latest()))
 }
 
-// source is the generation in use if its content is right, or else the newest one whose content is.
+// source returns the generation in use if its content is intact, or else the newest intact one.
 func (r *recovery) source() (*diagnosis.Candidate, error) {
 	intact := diagnosis.Intact(r.disk)
 	if len(intact) == 0 {
@@ -65,15 +65,15 @@ func (r *recovery) source() (*diagnosis.Candidate, error) {
 	return &intact[0], nil
 }
 
-// objects are what a reissue looks for in the API.
+// objects are what a reissue reads of the API.
 type objects struct {
 	secrets []*corev1.Secret
 	bundles []*corev1.ConfigMap
-	// latest revision in the API, 0 if it is not known.
+	// latest is the highest revision in the API, or 0 if unknown.
 	latest int
 }
 
-// stored reads the files that were given, or etcd's data.
+// stored reads the given files, or etcd's data.
 func (r *recovery) stored() (*objects, error) {
 	d, err := newDecoder()
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *recovery) stored() (*objects, error) {
 	return out, err
 }
 
-// latestRevision is the highest number of a revision in the API, 0 if there is none.
+// latestRevision returns the highest revision in the API, or 0 if there is none.
 func latestRevision(data *etcdData, prefix, namespace string) (int, error) {
 	statuses, err := data.newest(stored(prefix, "configmaps", namespace) + strings.TrimSuffix(revision.StatusName(0), "0"))
 	latest := 0
@@ -153,11 +153,11 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 	return p, nil
 }
 
-// latest is the highest number of a directory or a generation on this disk.
+// latest returns the highest number of a directory or generation on this disk.
 //
-// What a recovery makes takes the number of the latest revision that there is, here or in the API, and not a new one: the
-// API goes on counting from there, and a revision that this node had under another content would stop its installer. For
-// the number itself, whose content in the API has expired, the installer refuses, which is right.
+// A recovery reuses the number of the latest revision on disk or in the API. The API continues counting from there,
+// and a new number would later collide with a revision of other content and stop its installer. The installer refuses
+// the reused number itself, which is right: its content in the API has expired.
 func (r *recovery) latest() int {
 	last := 1
 	for _, d := range r.disk.Directories {
@@ -169,7 +169,8 @@ func (r *recovery) latest() int {
 	return last
 }
 
-// tree is the directory of a revision: its manifest and its one generation. The pointer is not a file and not in it.
+// tree returns the files of a revision's directory: its manifest and its only generation. The pointer is a link and
+// not included.
 func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int) (map[string][]byte, error) {
 	text, err := nodedisk.ReadFile(r.root, name(source.Manifest.Path), nodedisk.MaxManifestBytes)
 	if err != nil {
@@ -194,7 +195,6 @@ func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int) (map[s
 	return tree, err
 }
 
-// explainReissue says what is left for a person after a reissue.
 func (r *recovery) explainReissue(p *Plan) {
 	p.next("Run the same command on every other member. Each works alone: re-signed authorities keep key and subject, so all of them accept each other.")
 	p.next("Start kubelet (systemctl start kubelet): it starts etcd from the new manifest. It serves when a majority of the members is back: `certrotation doctor` probes the peers.")

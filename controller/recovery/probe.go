@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Probe connects to each peer with the leaf of a generation and returns what each has shown, in the order of the peers.
+// Probe connects to each peer with the leaf of a generation and returns the results in the order of the peers.
 func Probe(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerFiles, peers []nodedisk.Member, timeout time.Duration) ([]diagnosis.Sighting, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(g.Path, files.Cert), filepath.Join(g.Path, files.Key))
 	if err != nil {
@@ -38,8 +38,8 @@ func Probe(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerF
 	return out, nil
 }
 
-// probe asks for something over the finished connection: only an answer shows that the peer accepts the leaf, because with
-// TLS 1.3 a client that is refused learns that after its own handshake.
+// probe sends a request after the handshake, because only an answer shows that the peer accepts the leaf. With TLS
+// 1.3 a refused client learns of it after its own handshake.
 func probe(ctx context.Context, peer nodedisk.Member, pair *tls.Certificate) diagnosis.Sighting {
 	s := diagnosis.Sighting{Peer: peer}
 	conn, err := connection.Dial(ctx, (&net.Dialer{}).DialContext, peer.Address)

@@ -13,17 +13,17 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// made is a generation that was made anew, in memory.
+// made is a reissued generation in memory.
 type made struct {
-	// files by their path relative to the generation.
+	// files by path relative to the generation.
 	files map[string][]byte
-	// leaves are all pairs of the generation by name, also those that were kept.
+	// leaves are all pairs of the generation by name, including kept ones.
 	leaves map[string]*pki.Pair
-	// anchors of each bundle by its path.
+	// anchors of each bundle, by its path.
 	anchors map[string][]*pki.Certificate
 }
 
-// makeGeneration does what a plan says, with everything that the plan does not name taken over from the old generation.
+// makeGeneration executes a reissue plan and keeps everything else of the old generation.
 func makeGeneration(g *nodedisk.Generation, plan *diagnosis.Reissue, v *vault, now time.Time) (*made, error) {
 	if err := v.resign(plan.Resign, now); err != nil {
 		return nil, err
@@ -48,7 +48,6 @@ func makeGeneration(g *nodedisk.Generation, plan *diagnosis.Reissue, v *vault, n
 	return m, nil
 }
 
-// takeOver reads what was installed.
 func (m *made) takeOver(g *nodedisk.Generation) error {
 	var err error
 	for name := range g.Record.Files {

@@ -15,13 +15,12 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// name is an absolute path as a name in the file system of the node. What a recovery writes goes by such paths, so that on no
-// part of them a link is followed.
+// name converts an absolute path to a name in the node's file system. Writing by such names ensures that no link is
+// followed on any part of the path.
 func name(file string) string { return strings.TrimPrefix(filepath.Clean(file), "/") }
 
 func (r *recovery) writer() *durable.Writer { return &durable.Writer{FS: r.root} }
 
-// exists says whether there is anything at a path.
 func (r *recovery) exists(file string) bool {
 	_, err := r.root.Lstat(name(file))
 	return err == nil
@@ -37,7 +36,7 @@ func (r *recovery) pointAt(directory *nodedisk.Directory, number int) error {
 	return nil
 }
 
-// installManifest puts the copy of the manifest that a directory keeps where kubelet looks.
+// installManifest copies a directory's manifest to where kubelet reads it.
 func (r *recovery) installManifest(directory *nodedisk.Directory) error {
 	data, err := nodedisk.ReadFile(r.root, name(filepath.Join(directory.Path, r.ManifestName())), nodedisk.MaxManifestBytes)
 	if err != nil {
@@ -52,8 +51,8 @@ func (r *recovery) installManifest(directory *nodedisk.Directory) error {
 	return nil
 }
 
-// setAside keeps what is about to be replaced. What a rename can replace stays in its place meanwhile: there must be no
-// moment without it. Anything else is moved.
+// setAside keeps a copy of a file or link that a rename will replace, so that the original is there at every moment.
+// Anything else is moved.
 func (r *recovery) setAside(w *durable.Writer, file, under string) {
 	info, err := r.root.Lstat(name(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,8 +78,8 @@ func (r *recovery) setAside(w *durable.Writer, file, under string) {
 	}
 }
 
-// installDirectory puts the directory of a revision in its place as a whole. If there is one already, which no process reads
-// since etcd does not run, the two are exchanged.
+// installDirectory puts a revision's directory in place as a whole. It exchanges an existing one, which no process
+// reads because etcd is stopped.
 func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int) error {
 	w := r.writer()
 	if !r.exists(dir) {
@@ -94,7 +93,7 @@ func (r *recovery) installDirectory(dir string, tree map[string][]byte, number i
 	return w.Err
 }
 
-// makeTree makes a directory that comes into being as a whole, with a pointer if there is one to be.
+// makeTree creates a directory that appears as a whole, with a pointer unless pointer is empty.
 func makeTree(w *durable.Writer, dir string, files map[string][]byte, pointer string) {
 	staged := nodedisk.Staged(name(dir))
 	w.Tree(staged, files)
@@ -105,8 +104,8 @@ func makeTree(w *durable.Writer, dir string, files map[string][]byte, pointer st
 	w.Sync(path.Dir(name(dir)))
 }
 
-// exchange gives each of two names what is at the other. Where the file system cannot do that in one step it is done in
-// three, with a moment without b.
+// exchange swaps two names. If the file system cannot do that atomically, it uses three renames, with a moment
+// without b.
 func exchange(w *durable.Writer, a, b string) {
 	w.Do("exchange "+a+" and", b, func() error { return w.FS.Exchange(a, b) })
 	if errors.Is(w.Err, errors.ErrUnsupported) {

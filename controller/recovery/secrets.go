@@ -21,16 +21,16 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// ErrEncrypted reports Secrets that the API server has encrypted before it stored them.
+// ErrEncrypted reports that the API server encrypts the Secrets at rest.
 var ErrEncrypted = errors.New("the Secrets are encrypted at rest")
 
-// encryptedPrefix is in front of what the API server has encrypted (k8s.io/apiserver pkg/server/options/encryptionconfig);
-// what follows up to the fourth colon says how.
+// encryptedPrefix starts values that the API server has encrypted (k8s.io/apiserver
+// pkg/server/options/encryptionconfig). The provider follows, up to the fourth colon.
 const encryptedPrefix = "k8s:enc:"
 
 const maxSecretFileBytes = 64 << 20
 
-// decoder reads objects of the group core in each form that the API server stores or kubectl prints.
+// decoder decodes core objects in every form that the API server stores or kubectl prints.
 type decoder struct{ runtime.Decoder }
 
 func newDecoder() (decoder, error) {
@@ -41,7 +41,6 @@ func newDecoder() (decoder, error) {
 	return decoder{serializer.NewCodecFactory(scheme).UniversalDeserializer()}, nil
 }
 
-// fromStore decodes a value of etcd.
 func (d decoder) fromStore(key string, value []byte) (*corev1.Secret, error) {
 	if bytes.HasPrefix(value, []byte(encryptedPrefix)) {
 		provider := strings.SplitN(string(value[:min(len(value), 128)]), ":", 5)
@@ -60,7 +59,7 @@ func (d decoder) fromStore(key string, value []byte) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// storedSecrets reads the TLS Secrets of a namespace out of etcd's data. prefix is the API server's --etcd-prefix.
+// storedSecrets reads the TLS Secrets of a namespace from etcd's data. prefix is the API server's --etcd-prefix.
 func (d decoder) storedSecrets(data *etcdData, prefix, namespace string) ([]*corev1.Secret, error) {
 	under := stored(prefix, "secrets", namespace)
 	values, err := data.newest(under)
@@ -83,8 +82,8 @@ func (d decoder) storedSecrets(data *etcdData, prefix, namespace string) ([]*cor
 	return out, nil
 }
 
-// storedBundles reads the ConfigMaps of a namespace that hold trust anchors. What cannot be read is left out: the controller
-// makes bundles complete by itself.
+// storedBundles reads the ConfigMaps of a namespace that hold trust anchors. Unreadable ones are skipped, because the
+// controller completes bundles itself.
 func (d decoder) storedBundles(data *etcdData, prefix, namespace string) ([]*corev1.ConfigMap, error) {
 	values, err := data.newest(stored(prefix, "configmaps", namespace))
 	if err != nil {
@@ -100,13 +99,13 @@ func (d decoder) storedBundles(data *etcdData, prefix, namespace string) ([]*cor
 	return out, nil
 }
 
-// stored is what the keys of all objects of a kind in a namespace begin with.
+// stored returns the common prefix of the keys of one kind in a namespace.
 func stored(prefix, resource, namespace string) string {
 	return "/" + strings.Trim(prefix, "/") + "/" + resource + "/" + namespace + "/"
 }
 
-// secretFile reads the Secrets of a file or of all files *.yaml, *.yml and *.json of a directory: manifests, several
-// documents or Lists of them. Other objects are passed over.
+// secretFile reads the Secrets of a file, or of all *.yaml, *.yml and *.json files of a directory: manifests,
+// multiple documents or Lists. It skips other objects.
 func (d decoder) secretFile(file string) ([]*corev1.Secret, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -132,7 +131,7 @@ func (d decoder) secretFile(file string) ([]*corev1.Secret, error) {
 }
 
 func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
-	// The operator has named the file, or its directory: a link may lead to it.
+	// The operator names the file or its directory, so links to it are followed.
 	data, err := nodedisk.ReadFile(os.DirFS(filepath.Dir(file)), filepath.Base(file), maxSecretFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -155,7 +154,7 @@ func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
 	return out, nil
 }
 
-// object reads one. Kinds that are not of the group core are no Secrets.
+// object decodes one object. Kinds outside the core group are skipped.
 func (d decoder) object(text []byte) ([]*corev1.Secret, error) {
 	converted, err := document.ToJSON(text, maxSecretFileBytes)
 	if err != nil {
@@ -199,7 +198,7 @@ func pointers(items []corev1.Secret) []*corev1.Secret {
 	return out
 }
 
-// withStringData does what the API server does when it stores a Secret.
+// withStringData merges stringData into data, as the API server does on writes.
 func withStringData(secret *corev1.Secret) *corev1.Secret {
 	if secret.Data == nil {
 		secret.Data = make(map[string][]byte, len(secret.StringData))

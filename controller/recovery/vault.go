@@ -18,22 +18,22 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// vault are the Secrets that a recovery may use: the keys of the signers, and the leaves that are not on this node.
+// vault holds the Secrets that a recovery may use: the keys of the signers, and the leaves that are not on this node.
 type vault struct {
 	namespace string
-	// signers ordered by name; pairs are their keys by certificate.
+	// signers are sorted by name. pairs are their keys by certificate.
 	signers []diagnosis.Signer
 	pairs   map[pki.Fingerprint]*pki.Pair
 	// secrets by name.
 	secrets map[string]*corev1.Secret
 	// bundles are the ConfigMaps with trust anchors.
 	bundles []*corev1.ConfigMap
-	// resigned are the authorities that were made anew, by the certificate that they replace.
+	// resigned are the re-signed CAs, by the certificate that they replace.
 	resigned map[pki.Fingerprint]*pki.Pair
 }
 
-// newVault sorts Secrets. Of two with the same name the later one counts. A signer that cannot be read is an error: to go on
-// without it would look as if its key were lost.
+// newVault sorts Secrets. The last one of a name counts. An unreadable signer is an error, because without it its key
+// would seem lost.
 func newVault(namespace string, secrets []*corev1.Secret) (*vault, error) {
 	v := &vault{
 		namespace: namespace, pairs: map[pki.Fingerprint]*pki.Pair{}, secrets: map[string]*corev1.Secret{}, resigned: map[pki.Fingerprint]*pki.Pair{},
@@ -62,7 +62,6 @@ func newVault(namespace string, secrets []*corev1.Secret) (*vault, error) {
 	return v, nil
 }
 
-// resign makes the authorities of a plan anew.
 func (v *vault) resign(plan []diagnosis.Resign, now time.Time) error {
 	for _, r := range plan {
 		pair, err := v.pairs[r.Certificate.Fingerprint].Resign(now)
@@ -74,7 +73,7 @@ func (v *vault) resign(plan []diagnosis.Resign, now time.Time) error {
 	return nil
 }
 
-// signing is the pair to sign with in the place of an authority.
+// signing returns the pair that signs for a CA.
 func (v *vault) signing(ca *pki.Certificate) *pki.Pair {
 	if pair, ok := v.resigned[ca.Fingerprint]; ok {
 		return pair
@@ -82,8 +81,8 @@ func (v *vault) signing(ca *pki.Certificate) *pki.Pair {
 	return v.pairs[ca.Fingerprint]
 }
 
-// consent is the annotation of a Secret without which no controller goes on with what a recovery has made: the one that it had,
-// or, where nothing is known of it, that of the signers, if they agree.
+// consent returns the consent annotation for a Secret; without it, the controller does not use the recovered Secret.
+// It is the annotation of the stored Secret or, if that is unknown, the signers' annotation if they agree.
 func (v *vault) consent(name string) map[string]string {
 	if secret := v.secrets[name]; secret != nil {
 		return consentOf(secret)
@@ -99,7 +98,6 @@ func (v *vault) consent(name string) map[string]string {
 	return agreed
 }
 
-// consentOf is the consent of an object, nil if it has none.
 func consentOf(object metav1.Object) map[string]string {
 	configuration, ok := object.GetAnnotations()[trust.AnnotationConfiguration]
 	if !ok {

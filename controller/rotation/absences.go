@@ -16,11 +16,11 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// absenceRetry is how long an answer about members that are missing holds.
+// absenceRetry is how long an answer about missing members stays valid.
 const absenceRetry = time.Minute
 
-// absences remember what was answered about members that the configuration does not name any more, so that not each look
-// at a domain has nodes and pods read.
+// absences cache the answers about members that the configuration no longer names, so that not every pass over a
+// domain reads nodes and pods.
 type absences struct {
 	clock clock.PassiveClock
 
@@ -29,7 +29,7 @@ type absences struct {
 }
 
 type absenceAnswer struct {
-	// missing are the members that it is about, ordered.
+	// missing are the members of the answer, sorted.
 	missing []string
 	proofs  map[string]string
 	at      time.Time
@@ -62,8 +62,8 @@ func (a *absences) forget(k key) {
 	delete(a.answers, k)
 }
 
-// withAbsences asks for proof that the members are gone that count though the configuration does not name them, and
-// returns the domain with it. unproven says that there is no proof for some of them.
+// withAbsences asks for proof that members are gone that still count although the configuration does not name them.
+// It returns the domain with the proofs. unproven reports that some members have none.
 func (c *Controller) withAbsences(ctx context.Context, k key, d *trust.Domain) (_ *trust.Domain, unproven bool, _ error) {
 	if c.evidence == nil {
 		return d, false, nil

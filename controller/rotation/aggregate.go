@@ -24,15 +24,15 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// AnnotationContentHash is on an aggregate: the hexadecimal SHA-256 over its keys and values, by which a node knows what
-// it runs with.
+// AnnotationContentHash is on an aggregate: the hexadecimal SHA-256 over its keys and values. It tells a node which
+// content it runs with.
 const AnnotationContentHash = "certrotation.dev/content-hash"
 
-// members are the leaves and bundles of a namespace by name, from which its aggregates are made.
+// members are the leaves and bundles of a namespace by name, the sources of its aggregates.
 type members struct {
 	leaves  map[string]*trust.Leaf
 	bundles map[string]*trust.Bundle
-	// revision is the latest of the rollout that brings the aggregate to its nodes, 0 if there is none.
+	// revision is the latest one of the rollout that brings the aggregate to its nodes, 0 if there is none.
 	revision int
 }
 
@@ -47,8 +47,8 @@ func membersOf(n *inventory.Namespace) members {
 	return m
 }
 
-// aggregateContent makes the content of an aggregate. Its data is replaced as a whole, so that what has no source any more,
-// such as a node that left, is gone.
+// aggregateContent produces the content of an aggregate. It replaces the data as a whole, so that entries without a
+// source, such as those of a node that left, are gone.
 type aggregateContent struct {
 	*Controller
 
@@ -79,7 +79,7 @@ func (a aggregateContent) fillConfigMap(ctx context.Context, configMap *corev1.C
 	return nil
 }
 
-// collectPairs reads every leaf live and checks that it is the one that was decided on, and that its key belongs to it.
+// collectPairs reads every leaf live, and checks that it is the leaf of the decision and that its key belongs to it.
 func (a aggregateContent) collectPairs(ctx context.Context) (map[string][]byte, error) {
 	data := make(map[string][]byte, 2*len(a.aggregate.Leaves))
 	for _, name := range a.aggregate.Leaves {
@@ -103,7 +103,7 @@ func (a aggregateContent) collectPairs(ctx context.Context) (map[string][]byte, 
 	return data, nil
 }
 
-// collectBundles reads every bundle live and checks that it is the one that was decided on.
+// collectBundles reads every bundle live, and checks that it is the bundle of the decision.
 func (a aggregateContent) collectBundles(ctx context.Context) (map[string]string, error) {
 	data := make(map[string]string, len(a.aggregate.Bundles))
 	for _, source := range a.aggregate.Bundles {
@@ -123,12 +123,12 @@ func (a aggregateContent) collectBundles(ctx context.Context) (map[string]string
 	return data, nil
 }
 
-// hashAnnotation is the annotation that goes with the data of an aggregate.
 func hashAnnotation[V ~string | ~[]byte](data map[string]V) map[string]string {
 	return map[string]string{AnnotationContentHash: ContentHash(data)}
 }
 
-// ContentHash is the hexadecimal SHA-256 over the keys in order, each with its value; lengths keep neighbours apart.
+// ContentHash is the hexadecimal SHA-256 over the sorted keys, each with its value. A length before each part
+// separates it from its neighbors.
 func ContentHash[V ~string | ~[]byte](data map[string]V) string {
 	hash := sha256.New()
 	write := func(b []byte) {
@@ -142,8 +142,8 @@ func ContentHash[V ~string | ~[]byte](data map[string]V) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// latestRevision is the number of the latest revision in the namespace of an aggregate that a rollout brings to its
-// nodes, 0 if there is none.
+// latestRevision returns the number of the latest revision in the namespace, 0 if there is none or no rollout brings
+// the aggregate to its nodes.
 func latestRevision(s *inventory.Sources, n *inventory.Namespace, agg *trust.Aggregate) int {
 	if s == nil || !slices.ContainsFunc(n.Rollouts, func(r *inventory.Rollout) bool { return r.Aggregate == agg }) {
 		return 0
@@ -157,8 +157,9 @@ func latestRevision(s *inventory.Sources, n *inventory.Namespace, agg *trust.Agg
 	return latest
 }
 
-// gateAnnotation is what cluster-etcd-operator would write with new bundles: the revision that does not have them yet. It
-// signs leaves from the next one on. Nothing is decided by it here, and it is never lowered.
+// gateAnnotation returns what cluster-etcd-operator would write with new bundles: the last revision that does not
+// have them. It signs leaves only from the next revision on. Nothing here depends on the annotation, and it is never
+// lowered.
 func gateAnnotation(live *corev1.ConfigMap, latest int) map[string]string {
 	if latest == 0 {
 		return nil

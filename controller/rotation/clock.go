@@ -12,23 +12,24 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Skew says how far the clock of the controller is off, after it has asked whoever has a clock of its own. What is known
-// without asking is in each Domain.
+// Skew measures how far the clock of the controller is off, by asking others that have a clock. What is known without
+// asking is in each Domain.
 type Skew interface {
 	Ask(ctx context.Context) (time.Duration, error)
 }
 
 const (
-	// heldRetry is when a domain is looked at again that a clock holds: no object changes when the clocks agree again.
+	// heldRetry is the delay after which a domain held by a doubted clock is requeued: no object changes when the
+	// clocks agree again.
 	heldRetry = 30 * time.Second
-	// clockDrift is how far a recorded skew may be from the present one, so that the record is not written over and over.
+	// clockDrift is how far a recorded skew may be from the present one before the record is rewritten.
 	clockDrift = 2 * time.Minute
-	// lookEvery is how often it is recorded that somebody looks at a domain.
+	// lookEvery is how often the controller records that it watches a domain.
 	lookEvery = 12 * time.Hour
 )
 
-// assessByClock assesses a domain with what is known of the clock. Others are asked about it only when there is something
-// to do: if they disagree, nothing is.
+// assessByClock assesses a domain with the known clock skew. It asks others about the clock only if there is
+// something to do. If they disagree, nothing is done.
 func (c *Controller) assessByClock(ctx context.Context, k key, d *trust.Domain) (*trust.Domain, *trust.Assessment, error) {
 	a := c.assess(d, c.clock.Now())
 	if len(a.Actions) > 0 && c.skew != nil {
@@ -48,8 +49,8 @@ func (c *Controller) assessByClock(ctx context.Context, k key, d *trust.Domain) 
 	return d, a, nil
 }
 
-// recordClock has everybody else know that the clock of this controller holds a domain, and until when somebody has watched the time
-// pass there.
+// recordClock records for other processes that the clock of this controller holds a domain, and until when a
+// controller has watched the time pass there.
 func (c *Controller) recordClock(ctx context.Context, k key, d *trust.Domain, a *trust.Assessment) error {
 	sources := c.inventory.Sources(k.namespace)
 	if sources == nil {

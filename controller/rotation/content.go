@@ -21,10 +21,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// errEmptyBundle stands behind NeverEmpty: whatever the decision was, an empty bundle is not written.
+// errEmptyBundle backs up NeverEmpty: no decision can make the controller write an empty bundle.
 var errEmptyBundle = errors.New("refusing to write a bundle without anchors")
 
-// domainContent makes the content of the objects of a trust domain. An action of metadata alone leaves it as it is.
+// domainContent produces the content of the objects of a trust domain. An action on metadata alone leaves it
+// unchanged.
 type domainContent struct {
 	*Controller
 
@@ -57,8 +58,8 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	}
 }
 
-// fillConfigMap writes the anchors of a bundle in the order of the action, the trust stores of the same anchors, and which
-// content they replace.
+// fillConfigMap writes the anchors of a bundle in the order of the action, the trust stores of the same anchors, and
+// which content they replace.
 func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.ConfigMap, action *trust.Action) error {
 	switch action.Kind {
 	case trust.RecordMetadata:
@@ -81,7 +82,7 @@ func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.Config
 	return nil
 }
 
-// fillStores writes the trust stores of a bundle, and removes those that it had and is not to have any more.
+// fillStores writes the trust stores of a bundle, and removes former ones that are no longer wanted.
 func fillStores(configMap *corev1.ConfigMap, action *trust.Action, had string) error {
 	for _, key := range trust.ParseTrustStores(had) {
 		if key != inventory.BundleKey {
@@ -93,7 +94,7 @@ func fillStores(configMap *corev1.ConfigMap, action *trust.Action, had string) e
 		if err != nil {
 			return fmt.Errorf("write the trust store %s: %w", store.Key, err)
 		}
-		// A key is in one of the two only.
+		// A key must not be in both data and binaryData.
 		delete(configMap.Data, store.Key)
 		if configMap.BinaryData == nil {
 			configMap.BinaryData = map[string][]byte{}
@@ -114,8 +115,8 @@ func updateLeafAnchors(secret *corev1.Secret, action *trust.Action) error {
 	return nil
 }
 
-// issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the action. It replaces no content for those
-// who wait at a start gate: with the one before, they would present another leaf.
+// issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the action. It lists no
+// replaced content for pods that wait at a start gate: with the former content they would present another leaf.
 func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
 	leaf := c.domain.Leaf(action.Object)
 	if leaf == nil {
@@ -140,7 +141,7 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	return nil
 }
 
-// sign reads the signer's key, uses it once and lets go of it.
+// sign reads the signer's key, uses it once and drops it.
 func (c domainContent) sign(ctx context.Context, action *trust.Action) (*pki.Pair, error) {
 	d := c.domain
 	secret, err := c.client.CoreV1().Secrets(d.Namespace).Get(ctx, d.Signer.Name, metav1.GetOptions{})
@@ -157,8 +158,8 @@ func (c domainContent) sign(ctx context.Context, action *trust.Action) (*pki.Pai
 	return ca.Issue(action.Profile, c.clock.Now())
 }
 
-// applyMetadata removes and sets what the action says, and sets what describes a certificate that was just made. All
-// other annotations and labels stay.
+// applyMetadata applies the annotations and labels of the action, and those that describe a certificate that was just
+// made. All others stay.
 func applyMetadata(meta *metav1.ObjectMeta, action *trust.Action, made trust.Metadata) {
 	for _, name := range action.RemoveAnnotations {
 		delete(meta.Annotations, name)

@@ -23,10 +23,10 @@ import (
 // FieldManager owns what this controller writes.
 const FieldManager = "certrotation-controller"
 
-// key is an entry of the queue: a trust domain, or, with an empty domain, what belongs to the namespace as a whole.
+// key is an entry of the queue: a trust domain, or, with an empty domain, the namespace as a whole.
 type key struct {
 	namespace, domain string
-	// status is set for the statuses of the configurations of the namespace.
+	// status selects the statuses of the namespace's configurations.
 	status bool
 }
 
@@ -41,7 +41,7 @@ func (k key) String() string {
 	return k.namespace + "/" + k.domain
 }
 
-// Inventory is what the controller asks of registry/view/inventory.
+// Inventory is the part of registry/view/inventory that the controller uses.
 type Inventory interface {
 	// Sources and Namespace answer from the cache, nil if nothing is known.
 	Sources(namespace string) *inventory.Sources
@@ -50,35 +50,35 @@ type Inventory interface {
 	Live(ctx context.Context, namespace string) (*inventory.Sources, error)
 }
 
-// Evidence is what the controller asks of controller/evidence.
+// Evidence is the part of controller/evidence that the controller uses.
 type Evidence interface {
-	// Refresh collects the evidence of a domain anew and returns when what has changed is written. A member that cannot be
-	// observed is no error.
+	// Refresh collects the evidence of a domain anew, and returns when the changes are written. A member that cannot
+	// be observed is no error.
 	Refresh(ctx context.Context, d *trust.Domain) error
-	// LookedOnce says whether every member of a domain that is observed was looked at since the start.
+	// LookedOnce reports whether every observable member of a domain was observed since the start.
 	LookedOnce(namespace, domain string) bool
-	// Absences returns the proofs that members are gone, by trust.AbsenceKey. Who is not proven to be gone is left out.
+	// Absences returns the proofs that members are gone, by trust.AbsenceKey. Members without proof are left out.
 	Absences(ctx context.Context, d *trust.Domain, missing []trust.RosterMember) (map[string]string, error)
 }
 
 // Config of a Controller.
 type Config struct {
 	Client kubernetes.Interface
-	// Records are the clients of what is remembered, and of the status of configurations.
+	// Records writes records and the status of configurations.
 	Records   configclient.ConfigV1alpha1Interface
 	Inventory Inventory
-	// Evidence is asked before an action that cannot be undone. Nil if no evidence is collected actively.
+	// Evidence is asked before an irreversible action. Nil if no evidence is collected actively.
 	Evidence Evidence
-	// Skew is asked about the clock before anything is done; nil if nobody can be.
+	// Skew is asked about the clock before any action; nil if no other clock can be asked.
 	Skew     Skew
 	Recorder events.EventRecorder
 	// Metrics to register at, nil for none.
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Workers defaults to 8, of which one namespace holds half.
+	// Workers defaults to 8. One namespace holds at most half of them.
 	Workers int
-	// Assess defaults to trust.Assess. test/simulation sets it to show that it finds a broken protocol.
+	// Assess defaults to trust.Assess. test/simulation replaces it to show that it finds a broken protocol.
 	Assess func(d *trust.Domain, now time.Time) *trust.Assessment
 }
 
@@ -101,7 +101,7 @@ type Controller struct {
 	metrics   *meters
 }
 
-// Bounds of the retries of one key.
+// Bounds of the retry back-off of one key.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
@@ -142,17 +142,17 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// NamespaceChanged has the namespace looked at. It does not block.
+// NamespaceChanged enqueues a namespace. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) {
 	c.queue.Add(key{namespace: namespace})
 }
 
-// Run works until ctx ends. A write that is in progress then is finished first.
+// Run works until ctx ends, and finishes a write in progress first.
 func (c *Controller) Run(ctx context.Context) { c.queue.Run(ctx) }
 
-// Reconcile looks once at a trust domain, or, with an empty domain, at the namespace as a whole, as a worker would. It
-// is for whoever decides by itself what happens when, as test/simulation does; everybody else calls Run. The error is
-// what a worker would retry for.
+// Reconcile runs one pass over a trust domain, or, with an empty domain, over the namespace as a whole, as a worker
+// would. It is for tests that drive reconciliation themselves, such as test/simulation; all others call Run. It
+// returns the error that a worker would retry for.
 func (c *Controller) Reconcile(ctx context.Context, namespace, domain string) error {
 	return c.queue.Do(ctx, key{namespace: namespace, domain: domain})
 }
@@ -162,7 +162,6 @@ func (c *Controller) ReconcileStatuses(ctx context.Context, namespace string) er
 	return c.queue.Do(ctx, key{namespace: namespace, status: true})
 }
 
-// forget drops everything that is remembered of a key.
 func (c *Controller) forget(k key) {
 	c.expected.forget(k)
 	c.reported.forget(k)

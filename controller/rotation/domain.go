@@ -15,16 +15,16 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// firstLookRetry is when to see again whether the members of a domain were looked at since the start, if nobody says so
-// before (NamespaceChanged).
+// firstLookRetry is the requeue delay while some member was not observed since the start. NamespaceChanged may come
+// earlier.
 const firstLookRetry = 5 * time.Second
 
-// leastRecheck is how often a domain is looked at at most because of time alone: thousands of members have leases that end
-// one after another.
+// leastRecheck is the least time between two passes that are due by time alone: thousands of members have leases that
+// end one after another.
 const leastRecheck = time.Second
 
-// reconcile brings one trust domain one step further, if anything is to be done. The keys that are none of a domain have
-// looks of their own.
+// reconcile brings one trust domain one step further, if there is anything to do. Namespace and status keys have
+// passes of their own.
 func (c *Controller) reconcile(ctx context.Context, k key) error {
 	switch {
 	case k.status:
@@ -51,20 +51,20 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 		c.queue.AddAfter(k, max(a.Recheck.Sub(now), leastRecheck))
 	}
 	if unproven && a.InFlight() {
-		// No object that is watched need change when a member is gone for good.
+		// A member may be gone for good without a change of any watched object.
 		c.queue.AddAfter(k, absenceRetry)
 	}
 	actions := c.withRetries(d, a)
 	if len(actions) > 0 && c.evidence != nil && !c.evidence.LookedOnce(k.namespace, k.domain) {
-		// What members say that was recorded before the start may have been refuted since.
+		// Evidence that was recorded before the start may have been refuted since.
 		c.queue.AddAfter(k, firstLookRetry)
 		return told
 	}
 	return errors.Join(told, c.performAll(ctx, k, d, actions))
 }
 
-// currentDomain returns the domain as it is after everything that this controller wrote, nil if the cache is behind or
-// the domain is gone.
+// currentDomain returns the domain after all writes of this controller, nil if the cache is behind or the domain is
+// gone.
 func (c *Controller) currentDomain(ctx context.Context, k key) (*trust.Domain, error) {
 	state, wait := c.expected.check(k, c.inventory.Sources(k.namespace))
 	switch state {

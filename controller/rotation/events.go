@@ -17,7 +17,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Reasons of events. The first three are those of library-go, which people already watch for; their texts begin as its do.
+// Reasons of events. The first three are library-go's, which people already watch for; their texts begin like
+// library-go's.
 const (
 	EventSignerUpdateRequired   = "SignerUpdateRequired"
 	EventTargetUpdateRequired   = "TargetUpdateRequired"
@@ -38,7 +39,7 @@ const (
 	EventInvalidConfiguration   = string(inventory.ReasonInvalidConfiguration)
 )
 
-// announce says on an object that was written what was done with it, and why. The texts begin as those of library-go,
+// announce emits an event on a written object: what was done with it, and why. The texts begin like library-go's,
 // which say what is required.
 func (c *Controller) announce(o metav1.Object, action *trust.Action) {
 	reason, what := announcement(action.Kind)
@@ -51,7 +52,7 @@ func (c *Controller) announce(o metav1.Object, action *trust.Action) {
 		fmt.Sprintf("%q in %q %s: %s", action.Object, o.GetNamespace(), what, action.Reason))
 }
 
-// announcement is the reason and the text of the event about an action, "" for one that changes no certificate.
+// announcement returns the reason and the text of the event about an action, "" for one that changes no certificate.
 func announcement(kind trust.ActionKind) (reason, what string) {
 	switch kind {
 	case trust.GenerateActive, trust.GenerateNext:
@@ -85,7 +86,7 @@ func (c *Controller) emit(ref *corev1.ObjectReference, eventType, reason, action
 	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", truncate.Note(note))
 }
 
-// referenceOf makes the reference for an object that is named Kind/name.
+// referenceOf returns the reference to an object that is named Kind/name.
 func referenceOf(namespace, named string, uid types.UID) *corev1.ObjectReference {
 	kind, name, _ := strings.Cut(named, "/")
 	version := corev1.SchemeGroupVersion

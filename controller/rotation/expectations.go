@@ -15,11 +15,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// expectationTimeout is how long a cache may take to show a write of ours before decisions are made on live reads. A
-// watch usually delivers within milliseconds.
+// expectationTimeout is how long the cache may take to show a write before decisions use live reads. A watch usually
+// delivers within milliseconds.
 const expectationTimeout = 5 * time.Second
 
-// object identifies an object that is written.
 type object struct {
 	kind            trust.ObjectKind
 	namespace, name string
@@ -27,7 +26,7 @@ type object struct {
 
 func (o object) String() string { return string(o.kind) + " " + o.namespace + "/" + o.name }
 
-// expectations remember what was written and not yet seen in the cache, by key of the queue.
+// expectations hold the writes that the cache has not shown yet.
 type expectations struct {
 	clock clock.PassiveClock
 
@@ -36,13 +35,12 @@ type expectations struct {
 }
 
 type expectation struct {
-	// outcomes are those of the writes, by object.
 	outcomes map[object]outcome
 	since    time.Time
 }
 
-// outcome is what the cache has to show of an object: the resource version that was written or a later one, or, if there
-// is none, that the object with that UID is gone, whichever it was if that is not known.
+// outcome is what the cache must show of an object: the written resource version or a later one. Without a version,
+// the object with that UID must be gone, or any object of the name if the UID is unknown.
 type outcome struct {
 	version string
 	gone    types.UID
@@ -56,7 +54,6 @@ func (e *expectations) expect(k key, o object, version string) {
 	e.add(k, o, outcome{version: version})
 }
 
-// expectGone is expect for an object that was deleted.
 func (e *expectations) expectGone(k key, o object, uid types.UID) { e.add(k, o, outcome{gone: uid}) }
 
 func (e *expectations) add(k key, o object, written outcome) {
@@ -69,11 +66,10 @@ func (e *expectations) add(k key, o object, written outcome) {
 	e.keys[k].since = e.clock.Now()
 }
 
-// freshness says what a look at the cache has found.
 type freshness int
 
 const (
-	// fresh: everything that was written has been seen.
+	// fresh: the cache shows every write.
 	fresh freshness = iota
 	// behind: wait for the cache.
 	behind
@@ -81,8 +77,8 @@ const (
 	lost
 )
 
-// check compares the cache with what was written, and forgets what was seen. The duration is how long to wait at most
-// if the cache is behind.
+// check compares the cache with the writes, and drops the writes that it shows. If the cache is behind, the duration
+// is how long to wait at most.
 func (e *expectations) check(k key, s *inventory.Sources) (freshness, time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +97,7 @@ func (e *expectations) check(k key, s *inventory.Sources) (freshness, time.Durat
 	case len(expected.outcomes) == 0:
 		delete(e.keys, k)
 		return fresh, 0
-	case left <= 0, waited < 0: // A clock that came back says nothing of how long it was.
+	case left <= 0, waited < 0: // A clock that was set back measures no duration.
 		delete(e.keys, k)
 		return lost, 0
 	}
@@ -114,7 +110,7 @@ func (e *expectations) forget(k key) {
 	delete(e.keys, k)
 }
 
-// shownBy says whether an object as it is in the cache shows the write.
+// shownBy reports whether an object in the cache shows the write.
 func (o outcome) shownBy(uid types.UID, version string) bool {
 	if o.version == "" {
 		return version == "" || (o.gone != "" && uid != o.gone)
@@ -122,7 +118,7 @@ func (o outcome) shownBy(uid types.UID, version string) bool {
 	return seen(version, o.version)
 }
 
-// seen says whether version have is want or a later one. Versions that cannot be compared have to be equal.
+// seen reports whether version have is want or a later one. Versions that cannot be compared must be equal.
 func seen(have, want string) bool {
 	if have == want {
 		return true
@@ -131,7 +127,7 @@ func seen(have, want string) bool {
 	return err == nil && order >= 0
 }
 
-// stateOf is the identity and the version of an object in the cache, "" if it is not there.
+// stateOf returns the UID and the version of an object in the cache, "" if it is absent.
 func stateOf(s *inventory.Sources, o object) (types.UID, string) {
 	if s == nil {
 		return "", ""
@@ -153,8 +149,8 @@ func stateOf(s *inventory.Sources, o object) (types.UID, string) {
 		if secret := s.Secrets[o.name]; secret != nil {
 			return secret.UID, secret.ResourceVersion
 		}
-		// Of Secrets of other types only aggregates are written. Their metadata and their content come from watches of
-		// their own; while there is no content, there is nothing to decide on.
+		// Of Secrets of other types, only aggregates are written. Their metadata and content come from separate
+		// watches; without content there is nothing to decide on.
 		if other := s.Others[o.name]; other != nil && other.Aggregate != nil {
 			return other.UID, other.ResourceVersion
 		}

@@ -18,7 +18,6 @@ import (
 
 const metricsNamespace = "certrotation"
 
-// meters count what the controller does.
 type meters struct {
 	actions *metrics.CounterVec
 	seconds *metrics.HistogramVec
@@ -59,8 +58,7 @@ func (m *meters) wrote(verb, resource, result string) {
 	m.writes.WithLabelValues(verb, resource, result).Inc()
 }
 
-// stageCollector shows the status of every domain at the moment of the scrape, so that nothing has to be kept up to
-// date by a timer.
+// stageCollector exports the status of every domain at scrape time, so that no timer has to update it.
 type stageCollector struct {
 	metrics.BaseStableCollector
 
@@ -120,7 +118,7 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 	now := s.clock.Now()
 	statuses, refused := s.reports.snapshot(), s.refusals.counts()
 	for k, count := range refused {
-		// Whatever is not said with the status of a domain.
+		// These refusals belong to no domain with a status.
 		if _, known := statuses[k]; !known {
 			gauge(s.refused, float64(count), k.namespace, k.domain)
 		}
@@ -155,8 +153,8 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 }
 
-// Bounds of the series: trust domains of a namespace, and certificates of a trust domain. A tenant may have any number of
-// both; what an alert is about is among those that end first.
+// Bounds of the series: trust domains of a namespace, and certificates of a trust domain. A tenant may have any
+// number of both. Alerts are about the certificates that expire first, and those are kept.
 const (
 	mostDomains      = 128
 	mostCertificates = 64
@@ -166,7 +164,7 @@ func byName(x, y key) int {
 	return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.domain, y.domain))
 }
 
-// soonest are the certificates that expire first.
+// soonest returns the certificates that expire first, mostCertificates at most.
 func soonest(certificates []certificate) []certificate {
 	if len(certificates) <= mostCertificates {
 		return certificates
@@ -177,7 +175,7 @@ func soonest(certificates []certificate) []certificate {
 	return sorted[:mostCertificates]
 }
 
-// openShiftSigner is what cluster-etcd-operator calls the signer in that Secret, "" if it is none of its.
+// openShiftSigner returns cluster-etcd-operator's name of the signer in that Secret, "" for other Secrets.
 func openShiftSigner(secret string) string {
 	switch secret {
 	case "etcd-signer":
@@ -188,7 +186,7 @@ func openShiftSigner(secret string) string {
 	return ""
 }
 
-// age is how long ago something was in seconds, 0 if it never was.
+// age is how many seconds ago something was, 0 if it never was.
 func age(since, now time.Time) float64 {
 	if since.IsZero() || since.After(now) {
 		return 0
@@ -196,7 +194,7 @@ func age(since, now time.Time) float64 {
 	return now.Sub(since).Seconds()
 }
 
-// waited is how long the domain has waited for the same in seconds, 0 if it does not wait.
+// waited is how many seconds the domain has waited for the same, 0 if it does not wait.
 func (s *status) waited(now time.Time) float64 {
 	if s.blocked == "" {
 		return 0

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// reconcileNamespace has each domain of the namespace looked at, reports what is wrong with the configurations, and
-// brings the aggregates up to date.
+// reconcileNamespace enqueues each domain of the namespace, reports what is wrong with the configurations, and
+// updates the aggregates.
 func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
 	namespace := c.inventory.Namespace(k.namespace)
 	for _, gone := range c.reported.without(k.namespace, namespace) {
@@ -52,7 +52,7 @@ func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
 
 func (c *Controller) reconcileAggregates(ctx context.Context, k key, sources *inventory.Sources, namespace *inventory.Namespace) error {
 	m := membersOf(namespace)
-	// What the API server refuses of an aggregate belongs to no single domain.
+	// A refused write of an aggregate belongs to no single domain.
 	spanning := &trust.Domain{Namespace: k.namespace, Refusals: recordedRefusals(sources)}
 	var all []trust.Action
 	var errs []error
@@ -71,7 +71,6 @@ func (c *Controller) reconcileAggregates(ctx context.Context, k key, sources *in
 	return errors.Join(append(errs, c.withdrawOthers(ctx, k, namespace, spanning.Refusals, all))...)
 }
 
-// configurationProblems are those of the configurations and of the aggregates.
 func configurationProblems(n *inventory.Namespace) []trust.Problem {
 	problems := append([]trust.Problem(nil), n.Problems...)
 	for _, agg := range n.Aggregates {

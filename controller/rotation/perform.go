@@ -21,15 +21,16 @@ import (
 )
 
 const (
-	// maxBatch bounds the actions on one assessment, so that a domain of thousands of leaves is looked at anew now and then.
+	// maxBatch bounds the actions on one assessment, so that a domain of thousands of leaves is assessed anew in
+	// between.
 	maxBatch = 64
 	// writeTimeout bounds the reads and the write of one action.
 	writeTimeout = 20 * time.Second
 )
 
-// performAll does the actions of one assessment in turn. They are independent, so one that fails does not stop the rest.
-// Those that cannot be undone come last, and are confirmed together first. What the API server has refused is left out
-// until its back-off is over.
+// performAll does the actions of one assessment in turn. They are independent, so one failure does not stop the rest.
+// Irreversible ones come last, and are confirmed together first. Refused ones are left out until their back-off is
+// over.
 func (c *Controller) performAll(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
 	errs := []error{c.withdrawRefusals(ctx, k, d, actions)}
 	now, later := partition(c.due(k, actions), func(action *trust.Action) bool { return !action.Irreversible })
@@ -47,8 +48,8 @@ func (c *Controller) performAll(ctx context.Context, k key, d *trust.Domain, act
 	return errors.Join(errs...)
 }
 
-// performConfirmed does the actions that are still proposed after the evidence was collected anew and everything was read
-// live, on what was read.
+// performConfirmed does the actions that are still proposed on fresh evidence and live reads, and acts on what was
+// read.
 func (c *Controller) performConfirmed(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
 	live, confirmed, err := c.confirm(ctx, k, d, actions)
 	if err != nil {
@@ -61,8 +62,8 @@ func (c *Controller) performConfirmed(ctx context.Context, k key, d *trust.Domai
 	return errors.Join(errs...)
 }
 
-// confirm collects evidence anew and reads everything live, once for all actions of an assessment. It returns those
-// that are still proposed on that, with the domain they are proposed for, or apply.ErrStale if none is.
+// confirm collects fresh evidence and reads everything live, once for all actions of an assessment. It returns the
+// domain that was read and the actions still proposed for it, or apply.ErrStale if there is none.
 func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) (*trust.Domain, []trust.Action, error) {
 	if c.evidence != nil {
 		if err := c.evidence.Refresh(ctx, d); err != nil {
@@ -95,7 +96,7 @@ func sameAction(a, b *trust.Action) bool {
 	return a.Kind == b.Kind && a.ObjectKind == b.ObjectKind && a.Object == b.Object && a.Authority == b.Authority
 }
 
-// due are the actions that may be tried. The domain is looked at again when more of them may be.
+// due returns the actions whose back-off is over. It requeues the domain for the next one.
 func (c *Controller) due(k key, actions []trust.Action) []trust.Action {
 	var soonest time.Duration
 	out := make([]trust.Action, 0, len(actions))
@@ -126,21 +127,21 @@ func partition(actions []trust.Action, is func(*trust.Action) bool) (yes, no []t
 	return yes, no
 }
 
-// content makes the content of what an action writes: of the objects of a trust domain, or of an aggregate. It is given the
-// live object, or an empty one.
+// content produces the content of a written object: of a trust domain, or of an aggregate. It gets the live object,
+// or an empty one.
 type content interface {
 	fillSecret(ctx context.Context, secret *corev1.Secret, action *trust.Action) error
 	fillConfigMap(ctx context.Context, configMap *corev1.ConfigMap, action *trust.Action) error
 }
 
-// perform makes the one write of an action, and has the next decision wait until the cache shows it. A refusal by the API
-// server is no error: its action has a back-off of its own, and stands against nothing else.
+// perform makes the one write of an action, and delays the next decision until the cache shows it. A refusal by the
+// API server is no error: the action has its own back-off, and holds up no other.
 func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of content, action *trust.Action) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	start := c.clock.Now()
-	// What has begun is finished: a request to end must not cut a write in half, of which nobody would know the result.
+	// A shutdown must not interrupt a write: its result would be unknown.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var (
@@ -192,8 +193,8 @@ func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of con
 	return c.accepted(ctx, k, d, action)
 }
 
-// withoutVersion says whether an action may have no resource version: it makes the object if it does not exist, or goes by
-// the object's UID.
+// withoutVersion reports whether an action may have no resource version: it creates the object if there is none, or
+// identifies it by UID.
 func withoutVersion(kind trust.ActionKind) bool {
 	switch kind {
 	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors, trust.RecordRoster, trust.ClearRequest,
@@ -205,7 +206,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 	return false
 }
 
-// expect has the next decision wait until the cache shows what an action has done.
+// expect delays the next decision until the cache shows what an action has done.
 func (c *Controller) expect(k key, action *trust.Action, written metav1.Object) {
 	o := object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}
 	switch action.Kind {

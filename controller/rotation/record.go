@@ -19,7 +19,6 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// recordsOf writes the records of a namespace.
 func (c *Controller) recordsOf(namespace string) apply.Writer[*configv1alpha1.RotationRecord] {
 	return apply.To(c.records.RotationRecords(namespace), "rotationrecords", c.by)
 }
@@ -30,11 +29,11 @@ const annotationRewritten = "certrotation.dev/rewritten-at"
 // rewriteAfter is how long the caches have to show a record that was changed for that.
 const rewriteAfter = 10 * time.Second
 
-// fillRoster says in a record who counts.
+// fillRoster writes into a record which members count.
 //
-// If the record says so already, in the version that the decision was made on, the cache has other content of that version. While a
-// definition is replaced, an API server may decode an object by the former one, without the fields that are new, and no watch corrects that.
-// So the record is changed: every cache, also that of serve, is sent its content again.
+// If the record has that content already, in the very version that the decision was made on, then the cache is wrong. While a definition
+// is replaced, an API server may decode an object by the former one, without new fields, and no watch event corrects that. An annotation
+// changes the record, so that every informer, also that of serve, receives its content again.
 func (c *Controller) fillRoster(r *configv1alpha1.RotationRecord, exists bool, d *trust.Domain, action *trust.Action) error {
 	if action.Kind != trust.RecordRoster {
 		return fmt.Errorf("action %q is none of a record", action.Kind)
@@ -56,7 +55,7 @@ func fillRecord(r, made *configv1alpha1.RotationRecord) {
 	r.Spec, r.Labels = made.Spec, merged(r.Labels, made.Labels)
 }
 
-// clearRequest deletes the record of a request, if it still is that request.
+// clearRequest deletes the record of a request, if it is still the same request.
 func (c *Controller) clearRequest(ctx context.Context, d *trust.Domain, action *trust.Action) error {
 	request := action.Request
 	if err := c.recordsOf(d.Namespace).Delete(ctx, request.Record, types.UID(request.ID), ""); err != nil {
@@ -68,13 +67,13 @@ func (c *Controller) clearRequest(ctx context.Context, d *trust.Domain, action *
 	return nil
 }
 
-// dropEvidence deletes the record of a member that counts no more, if nothing was written there since: a member of that name
-// may have come back.
+// dropEvidence deletes the record of a member that no longer counts, unless it was written since: a member of that
+// name may have come back.
 func (c *Controller) dropEvidence(ctx context.Context, k key, action *trust.Action) error {
 	return apply.Stale(c.recordsOf(k.namespace).Delete(ctx, action.Object, types.UID(action.Evidence.UID), action.ResourceVersion))
 }
 
-// writeRecord writes a record, if what is there does not say the same.
+// writeRecord writes a record, unless the stored one says the same.
 func (c *Controller) writeRecord(ctx context.Context, k key, made *configv1alpha1.RotationRecord) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -89,7 +88,7 @@ func (c *Controller) writeRecord(ctx context.Context, k key, made *configv1alpha
 	return nil
 }
 
-// deleteRecord deletes a record, if it is still there.
+// deleteRecord deletes a record, if it still exists.
 func (c *Controller) deleteRecord(ctx context.Context, k key, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()

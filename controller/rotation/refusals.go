@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// firstRefusedRetry and lastRefusedRetry bound the back-off of an action that is refused. It doubles each time.
+	// firstRefusedRetry and lastRefusedRetry bound the back-off of a refused action. It doubles each time.
 	firstRefusedRetry = time.Second
 	lastRefusedRetry  = 5 * time.Minute
-	// doubts is how many internal errors in a row are a refusal.
+	// doubts is how many internal errors in a row count as a refusal.
 	doubts = 3
 )
 
-// attempt identifies an action from one assessment to the next.
+// attempt identifies an action across assessments.
 type attempt struct {
 	key    key
 	action trust.ActionKind
-	// object as Kind/name.
+	// object is Kind/name.
 	object string
 }
 
@@ -45,22 +45,21 @@ func attemptOf(k key, action *trust.Action) attempt {
 // objectOf names the object of an action as Kind/name.
 func objectOf(action *trust.Action) string { return string(action.ObjectKind) + "/" + action.Object }
 
-// failing is an action whose write fails.
 type failing struct {
 	// version is the resource version that the action was decided on.
 	version string
 	doubts  int
-	// write is what is refused; its Object is "" as long as it is only doubtful.
+	// write is the refused write; its Object is "" as long as the refusal is doubtful.
 	write trust.RefusedWrite
-	// wait is the present back-off, and until when it is over.
+	// wait is the present back-off, and until is when it ends.
 	wait  time.Duration
 	until time.Time
 	// recorded is what the record says, if one was written.
 	recorded trust.RefusedWrite
 }
 
-// refusals remember what the API server refuses, so that an action which is refused has a back-off of its own. What people
-// and the model see are the records; this is what of them could not be written, too.
+// refusals remember what the API server refuses, so that each refused action has its own back-off. People and the
+// model see the records; refusals also has those that could not be recorded.
 type refusals struct {
 	clock clock.PassiveClock
 
@@ -72,8 +71,8 @@ func newRefusals(c clock.PassiveClock) *refusals {
 	return &refusals{clock: c, all: map[attempt]*failing{}}
 }
 
-// wait says for how long an action is not to be tried again; zero if it may be. Once its object has changed there is
-// something new to try.
+// wait returns how long an action must wait before it is retried, 0 if it may be. A change of its object ends the
+// wait, because there is something new to try.
 func (r *refusals) wait(k key, action *trust.Action) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,14 +82,14 @@ func (r *refusals) wait(k key, action *trust.Action) time.Duration {
 	}
 	left := f.until.Sub(r.clock.Now())
 	if left > f.wait {
-		// The clock came back, and says nothing of how long it was.
+		// The clock was set back, and measures no duration.
 		return 0
 	}
 	return left
 }
 
-// failed takes note of an action that has failed. It returns what the API server refuses, and whether that is news; ok is
-// false if it refuses nothing. known are the refusals that are recorded.
+// failed registers a failed action. It returns the refused write, and whether that is new. ok is false if the API
+// server refuses nothing. known are the recorded refusals.
 func (r *refusals) failed(k key, action *trust.Action, err error, known []trust.RefusedWrite) (write trust.RefusedWrite, news, ok bool) {
 	failed, how := weigh(err)
 	r.mu.Lock()
@@ -128,7 +127,7 @@ func (r *refusals) failed(k key, action *trust.Action, err error, known []trust.
 	return f.write, news, true
 }
 
-// done forgets an action that was done, and says whether its object was refused before.
+// done forgets an action that succeeded, and reports whether its object was refused before.
 func (r *refusals) done(k key, action *trust.Action) (was bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,8 +137,8 @@ func (r *refusals) done(k key, action *trust.Action) (was bool) {
 	return f != nil && f.write.Object != ""
 }
 
-// unwanted forgets the actions that are not proposed any more, and names the objects about which none is that were
-// refused.
+// unwanted forgets the actions that are no longer proposed. It returns the refused objects that no proposed action
+// writes.
 func (r *refusals) unwanted(k key, actions []trust.Action) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,12 +156,11 @@ func (r *refusals) unwanted(k key, actions []trust.Action) []string {
 	return gone
 }
 
-// concerned says whether one of the actions writes an object.
 func concerned(actions []trust.Action, object string) bool {
 	return slices.ContainsFunc(actions, func(action trust.Action) bool { return objectOf(&action) == object })
 }
 
-// unrecorded says whether the record of a refusal is still to be written.
+// unrecorded reports whether the record of a refusal must still be written.
 func (r *refusals) unrecorded(k key, action *trust.Action) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +168,7 @@ func (r *refusals) unrecorded(k key, action *trust.Action) bool {
 	return f != nil && !record.SameRefusal(&f.recorded, &f.write)
 }
 
-// recorded takes note of a record that was written.
+// recorded registers that a record was written.
 func (r *refusals) recorded(k key, action *trust.Action, write *trust.RefusedWrite) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +177,7 @@ func (r *refusals) recorded(k key, action *trust.Action, write *trust.RefusedWri
 	}
 }
 
-// merge adds what is refused now to what the records say.
+// merge adds the present refusals to the recorded ones.
 func (r *refusals) merge(k key, known []trust.RefusedWrite) []trust.RefusedWrite {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +188,8 @@ func (r *refusals) merge(k key, known []trust.RefusedWrite) []trust.RefusedWrite
 		}
 		out = append(out, f.write)
 		if recordedOf(known, f.write.Object) == nil {
-			// Somebody has deleted the record, or it is not in the cache yet: then writing it again changes nothing.
+			// The record was deleted, or is not in the cache yet; in the second case, writing it again changes
+			// nothing.
 			f.recorded = trust.RefusedWrite{}
 		}
 	}
@@ -205,7 +204,6 @@ func (r *refusals) merge(k key, known []trust.RefusedWrite) []trust.RefusedWrite
 	return out
 }
 
-// counts are how many actions are refused now, by key.
 func (r *refusals) counts() map[key]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +216,6 @@ func (r *refusals) counts() map[key]int {
 	return out
 }
 
-// forget drops what is remembered of a key.
 func (r *refusals) forget(k key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,20 +235,20 @@ func recordedOf(list []trust.RefusedWrite, object string) *trust.RefusedWrite {
 	return nil
 }
 
-// weight says what a failed write is worth.
+// weight is how a failed write counts.
 type weight int
 
 const (
 	// hiccup: the same write may well succeed in a moment.
 	hiccup weight = iota
-	// doubtful: an internal error. That of a webhook that is down for good looks like one that restarts, and so does an
-	// object that is too large for etcd, so it counts once it repeats.
+	// doubtful: an internal error, which counts once it repeats. A webhook that is down for good looks like one that
+	// restarts, and so does an object that is too large for etcd.
 	doubtful
-	// refused: the API server has understood the write and says no to it.
+	// refused: the API server has understood the write and rejects it.
 	refused
 )
 
-// weigh judges the error of an action, and returns the write that failed; nil if it was none.
+// weigh classifies the error of an action. It returns the write that failed, nil if there is none.
 func weigh(err error) (*apply.WriteError, weight) {
 	var failed *apply.WriteError
 	var status apierrors.APIStatus
@@ -261,7 +258,7 @@ func weigh(err error) (*apply.WriteError, weight) {
 	}
 	code := status.Status().Code
 	switch code {
-	case http.StatusNotFound, http.StatusConflict, http.StatusGone, // somebody was faster
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone, // another client was faster
 		http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests: // not an answer to this write
 		return failed, hiccup
 	case http.StatusInternalServerError:

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// refuse deals with an error that is a refusal by the API server, and says whether it is one: the first time it is told,
-// it is recorded, and the action is left alone for a while.
+// refuse handles an error that is a refusal by the API server, and reports whether it is one. It emits an event the
+// first time, records the refusal, and delays the action.
 func (c *Controller) refuse(ctx context.Context, k key, d *trust.Domain, action *trust.Action, err error) bool {
 	write, news, ok := c.refused.failed(k, action, err, d.Refusals)
 	if !ok {
@@ -34,18 +34,18 @@ func (c *Controller) refuse(ctx context.Context, k key, d *trust.Domain, action 
 	}
 	if c.refused.unrecorded(k, action) {
 		if err := c.recordRefusal(ctx, k, d, &write); err != nil {
-			// It may be refused for the same reason. The event and the metrics say it, and the model is told.
+			// The record may be refused for the same reason. The event and the metrics show the refusal, and the
+			// model gets it.
 			logger.V(2).Info("The refusal is not recorded", "reason", err.Error())
 		} else {
 			c.refused.recorded(k, action, &write)
 		}
 	}
-	// The model makes a blocker of it, which is to be shown; the action itself waits.
+	// The next pass shows the refusal as a blocker; the action itself waits.
 	c.queue.Add(k)
 	return true
 }
 
-// recordRefusal writes the record of a refusal, if it does not say so already.
 func (c *Controller) recordRefusal(ctx context.Context, k key, d *trust.Domain, write *trust.RefusedWrite) error {
 	made, err := record.OfRefusal(d.Namespace, d.Name, write)
 	if err != nil {
@@ -60,8 +60,8 @@ func withRefusals(d *trust.Domain, refusals []trust.RefusedWrite) *trust.Domain 
 	return &out
 }
 
-// withRetries are the actions of an assessment, and those that are wanted but were left out because they are refused: they
-// are tried again all the same.
+// withRetries returns the actions of an assessment, and the wanted ones that it left out because they are refused.
+// Those are retried all the same.
 func (c *Controller) withRetries(d *trust.Domain, a *trust.Assessment) []trust.Action {
 	if len(d.Refusals) == 0 {
 		return a.Actions
@@ -75,7 +75,7 @@ func (c *Controller) withRetries(d *trust.Domain, a *trust.Assessment) []trust.A
 	return actions
 }
 
-// accepted takes back what was said of an object that has been written.
+// accepted deletes the record of a refusal after the object was written.
 func (c *Controller) accepted(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
 	if was := c.refused.done(k, action); !was && recordedOf(d.Refusals, objectOf(action)) == nil {
 		return nil
@@ -83,7 +83,7 @@ func (c *Controller) accepted(ctx context.Context, k key, d *trust.Domain, actio
 	return c.withdraw(ctx, k, objectOf(action))
 }
 
-// withdrawRefusals takes back what was said of objects of the domain that nothing is to be done with any more.
+// withdrawRefusals deletes the refusal records of objects of the domain that no action writes now.
 func (c *Controller) withdrawRefusals(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
 	gone := c.refused.unwanted(k, actions)
 	for i := range d.Refusals {
@@ -94,7 +94,7 @@ func (c *Controller) withdrawRefusals(ctx context.Context, k key, d *trust.Domai
 	return c.withdraw(ctx, k, gone...)
 }
 
-// concerns says whether an object, as Kind/name, is one that the actions of a domain write.
+// concerns reports whether actions of a domain write an object, given as Kind/name.
 func concerns(d *trust.Domain, object string) bool {
 	secret := func(name string) string { return string(trust.SecretKind) + "/" + name }
 	switch object {
@@ -106,7 +106,6 @@ func concerns(d *trust.Domain, object string) bool {
 		slices.ContainsFunc(d.Requests, func(r trust.Request) bool { return string(trust.RecordKind)+"/"+r.Record == object })
 }
 
-// withdraw deletes the records of refusals.
 func (c *Controller) withdraw(ctx context.Context, k key, objects ...string) error {
 	var errs []error
 	for _, refused := range objects {
@@ -115,7 +114,8 @@ func (c *Controller) withdraw(ctx context.Context, k key, objects ...string) err
 	return errors.Join(errs...)
 }
 
-// recordedRefusals are those of a namespace, whatever they belong to. Restarts are recorded by whoever makes them.
+// recordedRefusals returns the refusals of a namespace, of any object. It skips restarts, whose records belong to
+// controller/rollout/workload.
 func recordedRefusals(s *inventory.Sources) []trust.RefusedWrite {
 	if s == nil {
 		return nil
@@ -129,8 +129,8 @@ func recordedRefusals(s *inventory.Sources) []trust.RefusedWrite {
 	return out
 }
 
-// withdrawOthers takes back what was said of objects that no domain writes: of aggregates that are as they should be, and
-// of what the configurations do not name any more.
+// withdrawOthers deletes the refusal records of objects that no domain writes: aggregates that are in sync, and
+// objects that the configurations no longer name.
 func (c *Controller) withdrawOthers(ctx context.Context, k key, n *inventory.Namespace, recorded []trust.RefusedWrite, actions []trust.Action) error {
 	gone := c.refused.unwanted(k, actions)
 	for i := range recorded {

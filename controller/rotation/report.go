@@ -18,10 +18,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// actionAssess is what the controller did when it reports what it found.
 const actionAssess = "Assess"
 
-// report says by events what has changed since the last look at a domain, and keeps what the metrics show.
+// report emits events for what has changed since the last pass over a domain, and keeps what the metrics show.
 func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 	now := statusOf(d, a, c.clock.Now())
 	found := c.reported.replace(k, now)
@@ -34,7 +33,7 @@ func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 	if found.known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
 			fmt.Sprintf("trust domain %s went from %s to %s", d.Name, before.stage, a.Stage))
-		// From Distributing it goes back only by an abort.
+		// Distributing returns to Stable only by an abort.
 		if a.Stage == trust.Stable && before.stage != trust.Distributing {
 			c.emit(signer, corev1.EventTypeNormal, EventRotationCompleted, actionAssess,
 				fmt.Sprintf("trust domain %s uses %s alone", d.Name, subject(a)))
@@ -56,7 +55,7 @@ func subject(a *trust.Assessment) string {
 	return a.Newest.Subject
 }
 
-// blockedText says what a rotation waits for if the controller can do nothing about it, "" otherwise.
+// blockedText describes what a rotation waits for if the controller can do nothing about it, "" otherwise.
 func blockedText(a *trust.Assessment) string {
 	if !a.Blocked() {
 		return ""
@@ -68,8 +67,8 @@ func blockedText(a *trust.Assessment) string {
 	return fmt.Sprintf("%s waits: %s", a.Stage, strings.Join(texts, "; "))
 }
 
-// waitingFor is the action of a RotationBlocked event. Events are merged by their action and not by their text, so each
-// set of those who are waited for has an action of its own.
+// waitingFor is the action of a RotationBlocked event. A recorder merges events by action and not by text, so each
+// set of awaited subjects has its own action.
 func waitingFor(a *trust.Assessment) string {
 	var all []string
 	for _, b := range a.Blockers {
@@ -78,8 +77,8 @@ func waitingFor(a *trust.Assessment) string {
 	return truncate.Action("WaitFor " + strings.Join(slices.Compact(all), " "))
 }
 
-// reportProblems has an event on each object whose problem is new. Its action is the reason of the problem: a recorder
-// takes events that differ in their text alone for repetitions of the first.
+// reportProblems emits an event on each object with a new problem. Its action is the reason of the problem, because a
+// recorder merges events that differ in text alone.
 func (c *Controller) reportProblems(k key, d *trust.Domain, problems []trust.Problem) {
 	for _, p := range c.reported.newProblems(k, problems) {
 		reason := EventObjectProblem
@@ -90,7 +89,7 @@ func (c *Controller) reportProblems(k key, d *trust.Domain, problems []trust.Pro
 	}
 }
 
-// uidOf finds the UID of an object of the domain that is named Kind/name, "" if it is none of them.
+// uidOf returns the UID of an object of the domain that is named Kind/name, "" if the domain has none.
 func uidOf(d *trust.Domain, named string) types.UID {
 	if d == nil {
 		return ""
@@ -111,11 +110,10 @@ func uidOf(d *trust.Domain, named string) types.UID {
 	return ""
 }
 
-// actionWaive is the action of events about waivers.
 const actionWaive = "Waive"
 
-// reportWaivers has an event on the signer for each waiver that begins or ends: that a rotation goes on without the
-// evidence of somebody is to be found where people look. The action names the member, by which events are told apart.
+// reportWaivers emits an event on the signer for each waiver that begins or ends. People must find there that a
+// rotation continues without the evidence of a member. The action names the member, which separates the events.
 func (c *Controller) reportWaivers(signer *corev1.ObjectReference, before, now []trust.Waiver) {
 	for _, w := range now {
 		if !slices.Contains(before, w) {

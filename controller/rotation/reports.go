@@ -15,35 +15,35 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// status is what was last found of a domain.
+// status is the last finding on a domain.
 type status struct {
 	stage trust.Stage
-	// blocked says what the domain waits for since blockedAt, "" if nothing is blocked; told is the text of the last event.
+	// blocked is what the domain has waited for since blockedAt, "" if nothing is blocked. told is the text of the
+	// last event.
 	blocked   string
 	blockedAt time.Time
 	told      string
 	blockers  int
-	// wrong are the texts of the problems, which are so many.
+	// wrong is the text of the problems, and problems their number.
 	wrong    string
 	problems int
-	// unadopted says that an object of the domain does not consent to its configuration.
+	// unadopted means that an object of the domain does not consent to its configuration.
 	unadopted bool
 	// waivers are those in force.
 	waivers []trust.Waiver
-	// since is when the stage began, zero where that is not known.
+	// since is when the stage began, zero if unknown.
 	since time.Time
-	// signer is the name of the signer Secret, and expires when its active CA ends; zero if there is none.
+	// signer is the name of the signer Secret. expires is when its active CA expires, zero if there is none.
 	signer  string
 	expires time.Time
-	// certificates are those of the signer, if there is one, and of the leaves.
+	// certificates are the signer's, if there is one, and the leaves'.
 	certificates []certificate
 }
 
-// certificate is what the metrics show of one certificate.
 type certificate struct {
 	name, role string
 	expires    time.Time
-	// due is when it is to be renewed, zero if it is not renewed for its own sake.
+	// due is when it must be renewed, zero if it is not renewed for its own sake.
 	due time.Time
 }
 
@@ -66,8 +66,8 @@ func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	return s
 }
 
-// message is what people are told of the domain, "" if nothing is wrong with it. That it waits they are told only after a
-// while.
+// message is the text that people see of the domain, "" if nothing is wrong. It mentions a wait only after
+// blockedPatience.
 func (s *status) message() string {
 	switch {
 	case s.blocked == "" || s.told == "":
@@ -78,7 +78,6 @@ func (s *status) message() string {
 	return s.wrong + "; " + s.told
 }
 
-// wrongText names the problems, "" if there are none.
 func wrongText(a *trust.Assessment) string {
 	texts := make([]string, 0, len(a.Problems))
 	for _, p := range a.Problems {
@@ -87,8 +86,8 @@ func wrongText(a *trust.Assessment) string {
 	return strings.Join(texts, "; ")
 }
 
-// certificatesOf lists the signer and then the leaves. A leaf that ends with its signer gains nothing from a renewal and
-// waits for a new signer.
+// certificatesOf lists the signer and then the leaves. A leaf that expires with its signer is never due: it gains
+// nothing from a renewal, and waits for a new signer.
 func certificatesOf(d *trust.Domain, a *trust.Assessment) []certificate {
 	out := make([]certificate, 0, 1+len(d.Leaves))
 	if ca := d.Signer.Active; ca != nil {
@@ -108,8 +107,8 @@ func certificatesOf(d *trust.Domain, a *trust.Assessment) []certificate {
 	return out
 }
 
-// reports remember what was reported, so that it is reported once. They are kept in memory only: after a restart what
-// still holds is said again.
+// reports remember what was reported, so that it is reported once. They are in memory only: after a restart, what
+// still holds is reported again.
 type reports struct {
 	mu       sync.Mutex
 	statuses map[key]status
@@ -120,24 +119,22 @@ func newReports() *reports {
 	return &reports{statuses: map[key]status{}, problems: map[key]map[trust.Problem]bool{}}
 }
 
-// blockedPatience is how long a rotation waits for the same before that is worth an event: relying parties take a moment
-// to reload in every rotation.
+// blockedPatience is how long a rotation must wait for the same before that is worth an event. In every rotation,
+// relying parties take a moment to reload.
 const blockedPatience = 10 * time.Second
 
-// change is what a look at a domain has found that the one before has not.
 type change struct {
-	// before is what was found before, if known.
 	before status
 	known  bool
-	// tell says that the domain has waited for the same long enough; in is how long until it will have, zero if it does
-	// not wait.
+	// tell means that the domain has waited for the same long enough. in is how long until then, zero if it does not
+	// wait.
 	tell bool
 	in   time.Duration
-	// news says that people are told something else of it than before.
+	// news means that the stage or the message of the domain has changed.
 	news bool
 }
 
-// replace stores a status.
+// replace stores a status and returns what has changed.
 func (r *reports) replace(k key, s status) change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +159,6 @@ func (r *reports) replace(k key, s status) change {
 	return out
 }
 
-// get returns what was last found of a domain.
 func (r *reports) get(k key) (status, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +166,7 @@ func (r *reports) get(k key) (status, bool) {
 	return s, known
 }
 
-// newProblems stores the problems of a key and returns those that it did not have before.
+// newProblems stores the problems of a key and returns the new ones.
 func (r *reports) newProblems(k key, problems []trust.Problem) []trust.Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +190,7 @@ func (r *reports) forget(k key) {
 	delete(r.problems, k)
 }
 
-// without lists the domains that were reported of a namespace and are not in it any more.
+// without lists the reported domains that the namespace no longer has.
 func (r *reports) without(namespace string, n *inventory.Namespace) []key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +203,6 @@ func (r *reports) without(namespace string, n *inventory.Namespace) []key {
 	return gone
 }
 
-// snapshot returns all statuses.
 func (r *reports) snapshot() map[key]status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

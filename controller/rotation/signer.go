@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// keepActiveKeys makes sure that the keys exist which the Secret type demands, though the slot may be empty.
+// keepActiveKeys adds the keys that the Secret type requires; they are empty if the slot is empty.
 func keepActiveKeys(secret *corev1.Secret) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
@@ -27,8 +27,8 @@ func keepActiveKeys(secret *corev1.Secret) {
 	}
 }
 
-// newAuthority makes the next generation of a signer. Each has a subject of its own, also if two are made within the
-// second that the name counts in.
+// newAuthority creates the next generation of a signer. Each has its own subject, even if two are made within the
+// second that the name resolves.
 func (c *Controller) newAuthority(d *trust.Domain, action *trust.Action) (*pki.Pair, error) {
 	now := c.clock.Now()
 	profile := action.Profile
@@ -43,13 +43,13 @@ func (c *Controller) newAuthority(d *trust.Domain, action *trust.Action) (*pki.P
 	}
 }
 
-// authorities are all CAs of a domain, whose names are taken.
+// authorities returns all CAs of a domain, whose names are taken.
 func authorities(d *trust.Domain) []*pki.Certificate {
 	return slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous, d.Bundle.Anchors)
 }
 
-// generateActive fills the slot active. What was there becomes previous, like everything that is replaced: keys are
-// destroyed by the last step only.
+// generateActive fills the slot active. The former content moves to previous, like every replaced key: only the last
+// step destroys keys.
 func (c *Controller) generateActive(secret *corev1.Secret, d *trust.Domain, action *trust.Action) error {
 	made, err := c.newAuthority(d, action)
 	if err != nil {
@@ -62,8 +62,7 @@ func (c *Controller) generateActive(secret *corev1.Secret, d *trust.Domain, acti
 	return inventory.ActiveSlot.Put(secret.Data, made)
 }
 
-// generateNext fills the slot next. The annotations go on describing the active CA; if there is none, only the labels
-// are known.
+// generateNext fills the slot next. It sets labels only, because the annotations continue to describe the active CA.
 func (c *Controller) generateNext(secret *corev1.Secret, d *trust.Domain, action *trust.Action) error {
 	made, err := c.newAuthority(d, action)
 	if err != nil {
@@ -92,7 +91,7 @@ func promote(secret *corev1.Secret, next pki.Fingerprint) error {
 	return inventory.ActiveSlot.Put(secret.Data, promoted...)
 }
 
-// moveToPrevious empties a slot, and puts what was in it in front of the previous CAs.
+// moveToPrevious empties a slot, and puts its content in front of the previous CAs.
 func moveToPrevious(secret *corev1.Secret, slot inventory.Slot) error {
 	replaced, err := slot.Pairs(secret.Data)
 	if err != nil || len(replaced) == 0 {

@@ -22,7 +22,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Reasons of the conditions of a configuration. One that is not accepted has the reason of its problem.
+// Reasons of the conditions of a configuration. If it is not accepted, the reason is its problem's.
 const (
 	reasonAccepted    = "Accepted"
 	reasonNotAccepted = "NotAccepted"
@@ -35,7 +35,7 @@ const (
 	verbApply              = "patch"
 )
 
-// reconcileStatuses says in the status of each configuration of a namespace what is made of it, if it does not say so.
+// reconcileStatuses applies the status of each configuration of a namespace, if it differs.
 func (c *Controller) reconcileStatuses(ctx context.Context, k key) error {
 	sources, namespace := c.inventory.Sources(k.namespace), c.inventory.Namespace(k.namespace)
 	if sources == nil || namespace == nil {
@@ -50,7 +50,7 @@ func (c *Controller) reconcileStatuses(ctx context.Context, k key) error {
 	for _, name := range namespace.Configurations {
 		cfg := sources.Configurations[name]
 		if cfg == nil {
-			// It is of another moment than the namespace.
+			// The two reads are of different moments.
 			continue
 		}
 		wanted, known := c.statusOfConfiguration(cfg, namespace)
@@ -62,7 +62,7 @@ func (c *Controller) reconcileStatuses(ctx context.Context, k key) error {
 	return errors.Join(errs...)
 }
 
-// statusOfConfiguration is what is made of a configuration. It is not known before each of its domains was looked at.
+// statusOfConfiguration returns the status of a configuration, and false until each of its domains was assessed.
 func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inventory.Namespace) (*configv1alpha1.RotationConfigurationStatus, bool) {
 	out := &configv1alpha1.RotationConfigurationStatus{ObservedGeneration: cfg.Generation, Conditions: slices.Clone(cfg.Status.Conditions)}
 	accepted := metav1.Condition{Type: configv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted}
@@ -114,7 +114,6 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 	return out, true
 }
 
-// aggregateProblems are those of both halves of the aggregate of a configuration, if it has one.
 func aggregateProblems(configuration string, n *inventory.Namespace) []*trust.Problem {
 	var out []*trust.Problem
 	for _, agg := range n.Aggregates {
@@ -125,8 +124,8 @@ func aggregateProblems(configuration string, n *inventory.Namespace) []*trust.Pr
 	return slices.DeleteFunc(out, func(p *trust.Problem) bool { return p == nil })
 }
 
-// statusOfDomain says what people are told of a domain. While it waits, and nobody is told yet, what was said stays: after
-// a restart it is not known for how long it has waited.
+// statusOfDomain returns the public status of a domain. While it waits and that is not reported yet, the former
+// message stays: after a restart, the length of the wait is unknown.
 func statusOfDomain(name string, s *status, before []configv1alpha1.TrustDomainStatus) configv1alpha1.TrustDomainStatus {
 	out := configv1alpha1.TrustDomainStatus{Name: name, Stage: string(s.stage), Message: truncate.Message(s.message())}
 	if s.blocked == "" || s.told != "" {
@@ -139,7 +138,7 @@ func statusOfDomain(name string, s *status, before []configv1alpha1.TrustDomainS
 	return out
 }
 
-// refusedBecause says why nothing of a configuration takes effect, "" if it does.
+// refusedBecause returns why a configuration has no effect, "" if it has.
 func refusedBecause(configuration string, n *inventory.Namespace) (reason, message string) {
 	for _, p := range n.Problems {
 		if p.Object == string(inventory.ConfigurationKind)+"/"+configuration && notAccepted(p.Reason) {
@@ -153,7 +152,7 @@ func notAccepted(reason trust.Reason) bool {
 	return reason == inventory.ReasonInvalidConfiguration || reason == inventory.ReasonConflictingClaim
 }
 
-// sameStatus says whether two statuses say the same, whenever it became so.
+// sameStatus reports whether two statuses differ at most in their transition times.
 func sameStatus(x, y *configv1alpha1.RotationConfigurationStatus) bool {
 	return x.ObservedGeneration == y.ObservedGeneration && slices.Equal(x.TrustDomains, y.TrustDomains) &&
 		slices.EqualFunc(x.Conditions, y.Conditions, func(x, y metav1.Condition) bool {
@@ -173,7 +172,7 @@ func (c *Controller) applyStatus(ctx context.Context, k key, cfg *inventory.Conf
 	for _, d := range wanted.TrustDomains {
 		status.WithTrustDomains(applyconfig.TrustDomainStatus().WithName(d.Name).WithStage(d.Stage).WithMessage(d.Message))
 	}
-	// The UID refuses one that has got the name since.
+	// The UID keeps the status from a newer configuration of the same name.
 	configuration := applyconfig.RotationConfiguration(cfg.Name, cfg.Namespace).WithUID(cfg.UID).WithStatus(status)
 	written, err := c.records.RotationConfigurations(cfg.Namespace).ApplyStatus(ctx, configuration, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if err := c.by.Wrote(verbApply, resourceConfigurations, err); err != nil {

@@ -11,10 +11,10 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// EventSecretChanged is the reason of the events about what was done with Secrets; the action is that of the step.
+// EventSecretChanged is the reason of events about Secrets; their action is the action of the step.
 const EventSecretChanged = "SecretChanged"
 
-// announce what was done. What is kept is in the plan, and nowhere else.
+// announce counts a step, and reports it unless the Secret was kept: what is kept is only in the plan.
 func (i *Instance) announce(step *edition.Step) {
 	if i.settings.planOnly {
 		return
@@ -30,7 +30,7 @@ func (i *Instance) announce(step *edition.Step) {
 	i.settings.recorder.Eventf(i.settings.regarding, nil, corev1.EventTypeNormal, EventSecretChanged, string(step.Action), "%s", step.String())
 }
 
-// Metrics count what instances do. Make them once for a process, with NewMetrics.
+// Metrics count what instances do. Make them once per process, with NewMetrics.
 type Metrics struct {
 	steps    *metrics.CounterVec
 	failures *metrics.Counter

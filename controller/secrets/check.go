@@ -13,8 +13,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// check refuses a Secret whose data are not those of a request, as far as that can be told. A Secret that is immutable has not been
-// edited; of one that is not, keys are looked at too.
+// check refuses a Secret whose data do not match a request, as far as that can be told. An immutable Secret was not
+// edited; of any other one, the private key is checked too.
 func check(r *request, secret *corev1.Secret) error {
 	for _, key := range needs(r.config) {
 		if len(secret.Data[key]) == 0 {
@@ -40,7 +40,6 @@ func check(r *request, secret *corev1.Secret) error {
 	return checkKey(r.config, secret)
 }
 
-// checkKey refuses a private key that is not the one of the certificate.
 func checkKey(config kinds.Config, secret *corev1.Secret) error {
 	key := privateKey(config)
 	if key == "" {
@@ -52,7 +51,7 @@ func checkKey(config kinds.Config, secret *corev1.Secret) error {
 	return nil
 }
 
-// ownCertificate is the one that the configuration is about, nil if it cannot be read.
+// ownCertificate returns the certificate that the configuration describes, nil if it cannot be read.
 func ownCertificate(config kinds.Config, secret *corev1.Secret) *pki.Certificate {
 	chain, err := pki.ParseChain(secret.Data[certificateKey(config)])
 	if err != nil {
@@ -87,7 +86,7 @@ func fixed(config kinds.Config) (key string, content []byte) {
 	return "", nil
 }
 
-// needs are the data keys without which a Secret is of no use to who knows its kind.
+// needs returns the data keys without which a Secret of this kind is of no use.
 func needs(config kinds.Config) []string {
 	switch config := config.(type) {
 	case *kinds.CertificateSecretConfig:

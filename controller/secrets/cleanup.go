@@ -18,9 +18,10 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// Cleanup implements Interface. It deletes what this run has not asked for, unless somebody needs it: a pod, a leaf that stays, a
-// RotationConfiguration; or unless the run is not complete, as something could not be generated. Plan says what was kept and why. Of
-// what could not be deleted the error tells, and the next Cleanup tries again.
+// Cleanup implements Interface. It deletes what this run has not asked for, unless a pod, a leaf that stays, or a
+// RotationConfiguration needs it. While the run is incomplete, as something could not be generated, names that it has
+// not asked for stay too. Plan says what was kept and why. The error names what could not be deleted, and the next
+// Cleanup retries.
 func (i *Instance) Cleanup(ctx context.Context) error {
 	if err := i.list(ctx); err != nil {
 		return fmt.Errorf("clean up: %w", err)
@@ -46,7 +47,6 @@ func (i *Instance) Cleanup(ctx context.Context) error {
 	return nil
 }
 
-// askedFor is what this run has asked for so far.
 func (i *Instance) askedFor() *edition.Run {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -66,7 +66,6 @@ func keyOf(secret *corev1.Secret) types.NamespacedName {
 	return types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
 }
 
-// settle does one step of a cleanup.
 func (i *Instance) settle(ctx context.Context, step *edition.Step) error {
 	if step.Action == edition.Delete && !i.settings.planOnly {
 		err := i.remove(ctx, step.Object)
@@ -83,7 +82,7 @@ func (i *Instance) settle(ctx context.Context, step *edition.Step) error {
 	return nil
 }
 
-// remove the object that was looked at, and no other one that has its name since.
+// remove deletes the object that was read, and no newer one of its name.
 func (i *Instance) remove(ctx context.Context, object types.NamespacedName) error {
 	_, e := i.known(object)
 	if e == nil {

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// create the Secret of a request, with new data. Those that are labeled to be its own are taken for its first edition: a later one
-// would be no rotation.
+// create creates the Secret of a request with new data. Only a first edition takes data that are labeled for it: with
+// a later one, that would be no rotation.
 func (i *Instance) create(ctx context.Context, r *request) (*corev1.Secret, error) {
 	former := i.former(r.wanted.Name, &edition.Edition{NamespacedName: r.object})
 	if len(former) > 0 && former[0].RotatedAfter(r.wanted.Rotation) {
@@ -48,7 +48,7 @@ func (i *Instance) create(ctx context.Context, r *request) (*corev1.Secret, erro
 	return i.done(created, step)
 }
 
-// prepare the Secret that is to be created.
+// prepare builds the Secret of a request, without writing it.
 func (i *Instance) prepare(ctx context.Context, r *request, from *corev1.Secret, former []*edition.Edition) (*corev1.Secret, *edition.Step, error) {
 	i.mu.Lock()
 	renews := i.rotations[r.wanted.Name].Renews
@@ -81,13 +81,12 @@ func (i *Instance) prepare(ctx context.Context, r *request, from *corev1.Secret,
 	return secret, step, nil
 }
 
-// make the data of a configuration.
 func (i *Instance) make(ctx context.Context, r *request) (kinds.Data, error) {
 	config := r.config
 	if certificate := certificateOf(config); certificate != nil && certificate.CertType == kinds.CACert {
 		var err error
 		config = with(config, func(c *kinds.CertificateSecretConfig) {
-			// Each generation of an authority has a subject of its own.
+			// Each generation of a CA has a subject of its own.
 			c.CommonName = r.object.Name
 			if c.KeyOutside {
 				c.OutsideKey, err = i.outsideKey(ctx, r, c.Key)
@@ -113,7 +112,7 @@ func (i *Instance) outsideKey(ctx context.Context, r *request, algorithm pki.Key
 	return key, nil
 }
 
-// take the Secret that was there before, if it is that of the request.
+// take returns the Secret that existed before, if it matches the request.
 func (i *Instance) take(ctx context.Context, r *request) (*corev1.Secret, error) {
 	secret, err := i.api.Secrets(r.object.Namespace).Get(ctx, r.object.Name, metav1.GetOptions{})
 	if err != nil {
@@ -129,7 +128,8 @@ func (i *Instance) take(ctx context.Context, r *request) (*corev1.Secret, error)
 	return i.relabel(ctx, r, secret)
 }
 
-// owns says whether a Secret is one of the name: by its labels, of which some may be lost, or by the label that gives its data away.
+// owns reports whether a Secret belongs to a name: by its labels, even if some are lost, or by the label that offers
+// its data.
 func (i *Instance) owns(secret *corev1.Secret, name string) bool {
 	absentOr := func(key, value string) bool {
 		has, ok := secret.Labels[key]
@@ -142,7 +142,7 @@ func (i *Instance) owns(secret *corev1.Secret, name string) bool {
 		absentOr(edition.LabelManagerIdentity, i.identity)
 }
 
-// done remembers a Secret that was made, and says so.
+// done remembers a Secret that was made, and notes the step.
 func (i *Instance) done(secret *corev1.Secret, step *edition.Step) (*corev1.Secret, error) {
 	i.remember(secret)
 	i.note(step)

@@ -5,27 +5,29 @@ package secrets
 
 import "errors"
 
-// What is wrong with a call or with what is in the cluster; test with errors.Is. Errors of package kinds and of registry/pki come
-// wrapped too: kinds.ErrInvalidConfig, kinds.ErrNoSigner, pki.ErrSignerExpired.
+// Errors of a call or of what is in the cluster; test with errors.Is. Errors of package kinds and of registry/pki
+// come wrapped too: kinds.ErrInvalidConfig, kinds.ErrNoSigner, pki.ErrSignerExpired.
 var (
 	// ErrNoNamespace reports an instance without a namespace.
 	ErrNoNamespace = errors.New("no namespace is given: use WithNamespaces")
 	// ErrNamespaceNotManaged reports a namespace that the instance was not made for.
 	ErrNamespaceNotManaged = errors.New("namespace is not managed by this instance")
-	// ErrUnknownCA reports a signer that this instance has not generated, or that is not in the cluster.
+	// ErrUnknownCA reports a signer that this instance has not generated, or that the cluster does not have.
 	ErrUnknownCA = errors.New("signing CA is not known: generate it before what it signs")
-	// ErrNoKey reports a signer whose Secret has no private key, and for which there are no Keys.
+	// ErrNoKey reports a signer whose Secret has no private key, and that Keys do not provide either.
 	ErrNoKey = errors.New("signing CA has no private key")
-	// ErrWrongOption reports an option that the kind of the configuration does not have, or a value that an option does not have.
+	// ErrWrongOption reports an option that does not fit the kind of the configuration, or an invalid value of an
+	// option.
 	ErrWrongOption = errors.New("option does not fit")
-	// ErrRotationBefore reports a time of rotation before that of an edition there is, for which a new one would have to be made.
+	// ErrRotationBefore reports a time of rotation before that recorded for an existing edition, where a new edition
+	// would be needed.
 	ErrRotationBefore = errors.New("the rotation that is given began before that of a newer Secret: it is an old view, or a clock was set back; " +
 		"look again, or begin a rotation now")
 	// ErrAmbiguousAdoption reports several Secrets that are labeled for one configuration.
 	ErrAmbiguousAdoption = errors.New("more than one Secret is labeled for this configuration: take the label from all but one")
-	// ErrForeignSecret reports a Secret of the name that is needed, which belongs to somebody else.
+	// ErrForeignSecret reports that a Secret of another owner has the needed name.
 	ErrForeignSecret = errors.New("a Secret of this name belongs to somebody else: label it " +
 		"secrets-manager-use-data-for-name for its data to be taken, or rename it")
-	// ErrEditedSecret reports a Secret with data that its configuration does not make.
+	// ErrEditedSecret reports a Secret with data that its configuration does not produce.
 	ErrEditedSecret = errors.New("its data are not what they were made as: restore them, or delete the Secret to have it made anew")
 )

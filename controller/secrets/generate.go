@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// Generate implements Interface. What it returns belongs to the caller.
+// Generate implements Interface. The caller owns the result.
 func (i *Instance) Generate(ctx context.Context, config kinds.Config, options ...GenerateOption) (*corev1.Secret, error) {
 	done := i.begin(config.GetName())
 	secret, err := i.generate(ctx, config, options)
@@ -49,7 +49,7 @@ func (i *Instance) generate(ctx context.Context, config kinds.Config, options []
 	return secret, nil
 }
 
-// enter what was generated. Who asks for a name twice, with other options, keeps both.
+// enter registers what was generated. A caller that asks for a name twice, with other options, keeps both.
 func (i *Instance) enter(name string, of *entry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -61,7 +61,7 @@ func (i *Instance) enter(name string, of *entry) {
 	}
 }
 
-// obtain the Secret of a request: the one there is, with the labels that it should have, or a new one.
+// obtain returns the Secret of a request: the existing one, with corrected labels, or a new one.
 func (i *Instance) obtain(ctx context.Context, r *request) (*corev1.Secret, error) {
 	secret, _ := i.known(r.object)
 	if secret == nil {
@@ -73,7 +73,7 @@ func (i *Instance) obtain(ctx context.Context, r *request) (*corev1.Secret, erro
 	return i.relabel(ctx, r, secret)
 }
 
-// old are the former editions that count, the newest first, if the options let any.
+// old returns the former editions that count, the newest first. The options may exclude them.
 func (i *Instance) old(r *request, current *corev1.Secret) []*edition.Edition {
 	e := edition.Of(current)
 	if r.options.strategy != KeepOld || r.options.ignoreOld {
@@ -86,8 +86,8 @@ func (i *Instance) old(r *request, current *corev1.Secret) []*edition.Edition {
 	return edition.Kept(i.former(r.wanted.Name, e), i.all(), now)
 }
 
-// bundle is what is trusted along with a secret: for an authority its certificate and those of the old ones that have not expired,
-// for an RSA key the keys. It is nil for other kinds.
+// bundle returns what is trusted along with a secret, nil for kinds without a bundle. For a CA that is its
+// certificate and the old ones that have not expired, for an RSA key the keys.
 func (i *Instance) bundle(ctx context.Context, r *request, current *corev1.Secret, former []*edition.Edition) (*corev1.Secret, error) {
 	key, make := bundleOf(r.config)
 	if make == nil {
@@ -104,7 +104,7 @@ func (i *Instance) bundle(ctx context.Context, r *request, current *corev1.Secre
 	of := &request{
 		config: make(edition.BundleName(r.wanted.Name), contents),
 		wanted: edition.Wanted{Name: edition.BundleName(r.wanted.Name), Identity: i.identity, BundleFor: r.wanted.Name},
-		// What it holds is not made yet.
+		// Its content is not made yet.
 		provisional: i.settings.planOnly && current.UID == "",
 	}
 	if err := i.locate(of, r.object.Namespace); err != nil {
@@ -117,7 +117,8 @@ func (i *Instance) bundle(ctx context.Context, r *request, current *corev1.Secre
 	return secret, nil
 }
 
-// bundleOf says what of a secret is in its bundle, and makes the configuration of that; nil for what has no bundle.
+// bundleOf returns the data key that goes into the bundle of a secret, and makes the configuration of the bundle; nil
+// for kinds without one.
 func bundleOf(config kinds.Config) (key string, make func(name string, contents [][]byte) kinds.Config) {
 	switch config := config.(type) {
 	case *kinds.CertificateSecretConfig:

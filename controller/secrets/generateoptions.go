@@ -12,7 +12,7 @@ import (
 	"certrotation.dev/controller/secrets/kinds"
 )
 
-// GenerateOption says how a secret is made and kept.
+// GenerateOption determines how a secret is made and kept.
 type GenerateOption func(*generateOptions)
 
 type generateOptions struct {
@@ -26,7 +26,7 @@ type generateOptions struct {
 	namespace      string
 	labels         map[string]string
 	signer         *signedBy
-	// bundleFor is the name of what this is the bundle of.
+	// bundleFor is the name whose bundle this is.
 	bundleFor string
 }
 
@@ -43,7 +43,7 @@ const (
 // Persist labels the Secret as one to keep when its namespace moves to another cluster.
 func Persist() GenerateOption { return func(o *generateOptions) { o.persist = true } }
 
-// Rotate says what becomes of the former edition; InPlace if it is not given.
+// Rotate sets what becomes of the former edition; the default is InPlace.
 func Rotate(strategy Strategy) GenerateOption {
 	return func(o *generateOptions) { o.strategy = strategy }
 }
@@ -51,37 +51,37 @@ func Rotate(strategy Strategy) GenerateOption {
 // IgnoreOldSecrets forgets former editions, as the last phase of a rotation does.
 func IgnoreOldSecrets() GenerateOption { return func(o *generateOptions) { o.ignoreOld = true } }
 
-// IgnoreOldSecretsAfter forgets former editions when the current one is that old.
+// IgnoreOldSecretsAfter forgets former editions once the current one has this age.
 func IgnoreOldSecretsAfter(d time.Duration) GenerateOption {
 	return func(o *generateOptions) { o.ignoreOldAfter = &d }
 }
 
-// Validity is how long the secret is valid. A certificate says so itself, in its configuration.
+// Validity is how long the secret is valid. A certificate has that in its configuration instead.
 func Validity(d time.Duration) GenerateOption {
 	return func(o *generateOptions) { o.validity = d }
 }
 
-// RenewAfterValidityPercentage renews after a part of the validity; 0 is the usual 80.
+// RenewAfterValidityPercentage renews after this part of the validity; 0 means the default of 80.
 func RenewAfterValidityPercentage(percentage int) GenerateOption {
 	return func(o *generateOptions) { o.renewAfter = percentage }
 }
 
-// IgnoreConfigChecksumForCASecretName leaves the hash of the configuration out of the name of an authority.
+// IgnoreConfigChecksumForCASecretName leaves the hash of the configuration out of the name of a CA Secret.
 func IgnoreConfigChecksumForCASecretName() GenerateOption {
 	return func(o *generateOptions) { o.bareName = true }
 }
 
-// Namespace makes the secret in another namespace than the first one.
+// Namespace makes the secret in this namespace instead of the first one.
 func Namespace(namespace string) GenerateOption {
 	return func(o *generateOptions) { o.namespace = namespace }
 }
 
-// WithLabels adds labels to the Secret, but none that the library sets itself.
+// WithLabels adds labels to the Secret, except those that the library sets itself.
 func WithLabels(labels map[string]string) GenerateOption {
 	return func(o *generateOptions) { o.labels = maps.Clone(labels) }
 }
 
-// SignedByCAOption says with which edition of an authority a certificate is signed, and where it is looked for.
+// SignedByCAOption selects which edition of a CA signs a certificate, and where it is looked for.
 type SignedByCAOption func(*signedBy)
 
 type signedBy struct {
@@ -90,8 +90,9 @@ type signedBy struct {
 	missing bool
 }
 
-// SignedByCA signs a certificate with an authority that this instance has generated. Without an option, clients get theirs from the
-// current CA and servers from the old one as long as there is one: whoever verifies servers has to trust the current one first.
+// SignedByCA signs a certificate with a CA that this instance has generated. By default, the current CA signs
+// clients, and the old CA signs servers as long as it exists. Clients must trust the current CA before servers use
+// it.
 func SignedByCA(name string, options ...SignedByCAOption) GenerateOption {
 	by := &signedBy{name: name}
 	for _, option := range options {
@@ -100,16 +101,15 @@ func SignedByCA(name string, options ...SignedByCAOption) GenerateOption {
 	return func(o *generateOptions) { o.signer = by }
 }
 
-// UseCurrentCA signs servers with the current CA. It is right where clients and servers are changed at once.
+// UseCurrentCA signs servers with the current CA. Use it where clients and servers change at once.
 func UseCurrentCA(s *signedBy) { s.class = classCurrent }
 
-// UseOldCA signs clients with the old CA while there is one. It is right where the client is changed before the server.
+// UseOldCA signs clients with the old CA while it exists. Use it where the client changes before the server.
 func UseOldCA(s *signedBy) { s.class = classOld }
 
-// LoadMissingCAFromCluster looks for an authority in the cluster that this instance has not generated.
+// LoadMissingCAFromCluster looks in the cluster for a CA that this instance has not generated.
 func LoadMissingCAFromCluster(s *signedBy) { s.missing = true }
 
-// check refuses options that do not fit a configuration.
 func (o *generateOptions) check(config kinds.Config) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrWrongOption, fmt.Sprintf(format, args...))

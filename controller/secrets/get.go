@@ -5,10 +5,9 @@ package secrets
 
 import corev1 "k8s.io/api/core/v1"
 
-// GetOption says which Secret of a name is meant.
+// GetOption selects one of the Secrets of a name.
 type GetOption func(*class)
 
-// class of a Secret within a name.
 type class string
 
 const (
@@ -17,17 +16,17 @@ const (
 	classBundle  class = "bundle"
 )
 
-// Current is the edition that was generated.
+// Current selects the edition that was generated.
 func Current(c *class) { *c = classCurrent }
 
-// Old is the one before it, if it is kept.
+// Old selects the edition before it, if it is kept.
 func Old(c *class) { *c = classOld }
 
-// Bundle is what is trusted.
+// Bundle selects the bundle of what is trusted.
 func Bundle(c *class) { *c = classBundle }
 
-// Get implements Interface. It knows what this instance has generated, or signed with, and nothing else; what it returns belongs to the
-// caller.
+// Get implements Interface. It finds only what this instance has generated, or signed with. The caller owns the
+// result.
 func (i *Instance) Get(name string, options ...GetOption) (*corev1.Secret, bool) {
 	of := i.entry(name)
 	if of == nil {

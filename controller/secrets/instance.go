@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// API is what an instance needs of a cluster; kubernetes.Interface.CoreV1() has it. Pods are asked for only when something could be
+// API is the part of kubernetes.Interface.CoreV1() that an instance uses. It reads pods only if something could be
 // deleted.
 type API interface {
 	typedcorev1.SecretsGetter
@@ -28,20 +28,21 @@ type API interface {
 
 // Reader returns what an instance has generated.
 type Reader interface {
-	// Get returns the Secret of a name, and whether there is one: the bundle if there is one and no option says otherwise.
+	// Get returns the Secret of a name, and whether there is one. Without an option it prefers the bundle, if there
+	// is one.
 	Get(name string, options ...GetOption) (*corev1.Secret, bool)
 }
 
 // Interface is what an Instance does.
 type Interface interface {
 	Reader
-	// Generate returns the Secret of a configuration, which is made if it is not there.
+	// Generate returns the Secret of a configuration, and makes it if it does not exist.
 	Generate(ctx context.Context, config kinds.Config, options ...GenerateOption) (*corev1.Secret, error)
-	// Identity is who the Secrets belong to.
+	// Identity is the owner of the Secrets, by its label.
 	Identity() string
-	// Plan is what was done so far, or with WithPlanOnly would have been done.
+	// Plan is what was done so far, or would have been done with WithPlanOnly.
 	Plan() edition.Plan
-	// Cleanup deletes what nobody needs any more. It is called when everything was asked for.
+	// Cleanup deletes what is no longer needed. Call it after all calls of Generate.
 	Cleanup(ctx context.Context) error
 }
 
@@ -60,31 +61,32 @@ type Instance struct {
 	listed  bool
 
 	mu sync.Mutex
-	// stored are the Secrets of this identity by their names, as they were read or made, and editions what matters of them.
+	// stored are the Secrets of this identity by name, as they were read or made. editions is what the rules need of
+	// them.
 	stored   map[types.NamespacedName]*corev1.Secret
 	editions map[types.NamespacedName]*edition.Edition
-	// candidates are foreign Secrets whose data are to be taken, by namespace, where they were read.
+	// candidates are foreign Secrets that offer their data, by namespace. It has only namespaces that were read.
 	candidates map[string][]corev1.Secret
 	rotations  map[string]edition.Rotation
-	// entries are what was generated or loaded, by name, and asked all objects that were asked for, with what each is.
+	// entries are what was generated or loaded, by name. asked are all objects that were asked for, each with its
+	// role.
 	entries map[string]*entry
 	asked   map[types.NamespacedName]string
-	// authorities are parsed once.
+	// authorities caches parsed CAs.
 	authorities map[types.NamespacedName]*kinds.Certificate
 	plan        edition.Plan
 	run         run
 }
 
-// entry is what an instance knows of a name.
 type entry struct {
 	current, old, bundle *corev1.Secret
-	// loaded says that the name was not generated, only signed with.
+	// loaded means that the name was not generated, only signed with.
 	loaded bool
 }
 
-// New makes an instance. It reads the Secrets of the identity in its namespaces, to see what has to be renewed, unless
-// WithoutAutomaticSecretRenewal is given. The identity is that of the controller and of its purpose: two instances of one identity must
-// ask for the same, as each cleans up what it has not asked for.
+// New makes an instance. It reads the Secrets of the identity in its namespaces to see what must be renewed, unless
+// WithoutAutomaticSecretRenewal is given. The identity names the controller and its purpose. Two instances of one
+// identity must ask for the same, because each cleans up the rest.
 func New(ctx context.Context, c clock.PassiveClock, api API, identity string, options ...Option) (*Instance, error) {
 	i := &Instance{
 		api: api, clock: c, log: klog.FromContext(ctx), identity: identity,

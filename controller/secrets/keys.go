@@ -10,10 +10,10 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Keys are the private keys of authorities outside of the cluster, as a hardware module or a key management service has them. The
-// Secret of such an authority has its certificate alone.
+// Keys are the private keys of CAs outside of the cluster, as in a hardware module or a key management service. The
+// Secret of such a CA has its certificate alone.
 type Keys interface {
-	// Key is the one of an edition of an authority, by the name of its Secret. It is made if there is none, of this algorithm. Whoever
-	// asks again gets the same one, from other replicas too.
+	// Key returns the key of an edition of a CA, by the name of its Secret. It makes a missing key, of this
+	// algorithm. A repeated call must return the same key, from other replicas too.
 	Key(ctx context.Context, namespace, secret string, algorithm pki.KeyAlgorithm) (crypto.Signer, error)
 }

@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// list reads the Secrets of the identity, once for an instance.
+// list reads the Secrets of the identity, once per instance.
 func (i *Instance) list(ctx context.Context) error {
 	i.listing.Lock()
 	defer i.listing.Unlock()
@@ -40,7 +40,6 @@ func (i *Instance) list(ctx context.Context) error {
 	return nil
 }
 
-// remember what a Secret is now.
 func (i *Instance) remember(secret *corev1.Secret) {
 	e := edition.Of(secret)
 	i.mu.Lock()
@@ -49,14 +48,13 @@ func (i *Instance) remember(secret *corev1.Secret) {
 	delete(i.authorities, e.NamespacedName)
 }
 
-// known is a Secret that was read or made, nil if there is none of this identity.
+// known returns a Secret that was read or made, nil if this identity has none.
 func (i *Instance) known(key types.NamespacedName) (*corev1.Secret, *edition.Edition) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.stored[key], i.editions[key]
 }
 
-// byName are all editions that are known.
 func (i *Instance) byName() map[string][]*edition.Edition { return edition.ByName(i.all()) }
 
 func (i *Instance) all() []*edition.Edition {
@@ -65,7 +63,7 @@ func (i *Instance) all() []*edition.Edition {
 	return slices.Collect(maps.Values(i.editions))
 }
 
-// former are the editions of a name before the current one, the newest first.
+// former returns the editions of a name before the current one, the newest first.
 func (i *Instance) former(name string, current *edition.Edition) []*edition.Edition {
 	var of []*edition.Edition
 	for _, e := range i.all() {
@@ -77,8 +75,8 @@ func (i *Instance) former(name string, current *edition.Edition) []*edition.Edit
 	return edition.Former(of, current)
 }
 
-// adoptable is the Secret whose data are labeled to be those of a name, nil if there is none. They are read once for a namespace,
-// and only when something has to be made.
+// adoptable returns the Secret that is labeled to give its data to a name, nil if there is none. It lists a namespace
+// once, and only when something must be made.
 func (i *Instance) adoptable(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	i.listing.Lock()
 	defer i.listing.Unlock()
@@ -108,7 +106,6 @@ func (i *Instance) adoptable(ctx context.Context, namespace, name string) (*core
 	return out, nil
 }
 
-// checkIdentity refuses what no label can have.
 func checkIdentity(identity string) error {
 	if identity == "" || len(validation.IsValidLabelValue(identity)) > 0 {
 		return fmt.Errorf("%w: identity %q is no value of a label", kinds.ErrInvalidConfig, identity)
@@ -116,7 +113,6 @@ func checkIdentity(identity string) error {
 	return nil
 }
 
-// checkName refuses what no Secret and no label can have.
 func checkName(name string) error {
 	if faults := append(validation.IsDNS1123Subdomain(name), validation.IsValidLabelValue(name)...); len(faults) > 0 {
 		return fmt.Errorf("%w: name %q: %s", kinds.ErrInvalidConfig, name, faults[0])

@@ -26,34 +26,35 @@ type settings struct {
 	regarding   runtime.Object
 }
 
-// WithNamespaces are the namespaces in which the instance keeps Secrets; at least one. The first is where Generate makes them unless
-// its option Namespace says another one.
+// WithNamespaces sets the namespaces in which the instance keeps Secrets, at least one. Generate uses the first
+// unless its option Namespace names another.
 func WithNamespaces(namespaces ...string) Option {
 	return func(s *settings) { s.namespaces = namespaces }
 }
 
-// WithCASecretAutoRotation has authorities be renewed like everything else. Without it somebody else says when: whoever trusts a CA
-// has to get the next one in time.
+// WithCASecretAutoRotation renews CAs like everything else. Without it, the user of the library decides when: relying
+// parties must get the next CA in time.
 func WithCASecretAutoRotation() Option {
 	return func(s *settings) { s.authorities = true }
 }
 
-// WithSecretNamesToTimes are when the rotation of names was last begun. They count more than what Secrets say.
+// WithSecretNamesToTimes sets when the rotation of names last began. It takes precedence over what Secrets say.
 func WithSecretNamesToTimes(times map[string]time.Time) Option {
 	return func(s *settings) { s.given = maps.Clone(times) }
 }
 
-// WithoutAutomaticSecretRenewal renews nothing, and takes times of rotation from WithSecretNamesToTimes alone. New reads nothing then.
+// WithoutAutomaticSecretRenewal renews nothing, and takes rotation times only from WithSecretNamesToTimes. New then
+// reads nothing.
 func WithoutAutomaticSecretRenewal() Option {
 	return func(s *settings) { s.noRenewal = true }
 }
 
-// WithPlanOnly writes nothing: Plan says afterwards what would have been done. Data that would have been made are made in memory.
+// WithPlanOnly writes nothing: Plan returns what would have been done. New data are made in memory.
 func WithPlanOnly() Option {
 	return func(s *settings) { s.planOnly = true }
 }
 
-// WithKeys has the private keys of authorities with KeyOutside.
+// WithKeys provides the private keys of CAs with KeyOutside.
 func WithKeys(keys Keys) Option {
 	return func(s *settings) { s.keys = keys }
 }
@@ -63,7 +64,7 @@ func WithMetrics(metrics *Metrics) Option {
 	return func(s *settings) { s.metrics = metrics }
 }
 
-// WithEvents says what was done in events about an object, such as the custom resource that is reconciled.
+// WithEvents reports what was done in events about an object, such as the custom resource that is reconciled.
 func WithEvents(recorder events.EventRecorder, regarding runtime.Object) Option {
 	return func(s *settings) { s.recorder, s.regarding = recorder, regarding }
 }

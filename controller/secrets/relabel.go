@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// relabel has a Secret have the labels of a request, and be immutable. Labels of others stay.
+// relabel sets the labels of a request on a Secret, and makes it immutable. Foreign labels stay.
 func (i *Instance) relabel(ctx context.Context, r *request, secret *corev1.Secret) (*corev1.Secret, error) {
 	wanted := r.wanted.ObjectLabels()
 	lifetime(r, secret, i.clock.Now(), wanted)
@@ -34,7 +34,7 @@ func (i *Instance) relabel(ctx context.Context, r *request, secret *corev1.Secre
 	if i.settings.planOnly {
 		return i.done(relabeled(secret, changes), step)
 	}
-	// The UID has the patch be of this object, and not of one that has its name since.
+	// The UID keeps the patch from a newer object of the same name.
 	patch, err := json.Marshal(map[string]any{
 		"immutable": true, "metadata": map[string]any{"uid": secret.UID, "labels": changes},
 	})
@@ -48,7 +48,7 @@ func (i *Instance) relabel(ctx context.Context, r *request, secret *corev1.Secre
 	return i.done(changed, step)
 }
 
-// relabeled is a Secret as the patch would leave it.
+// relabeled returns a Secret as the patch would leave it.
 func relabeled(secret *corev1.Secret, changes map[string]any) *corev1.Secret {
 	out := secret.DeepCopy()
 	immutable := true
@@ -63,8 +63,8 @@ func relabeled(secret *corev1.Secret, changes map[string]any) *corev1.Secret {
 	return out
 }
 
-// lifetime adds the labels that say when a Secret was issued and until when it is valid: what its certificate says, or else when it
-// was first seen, and the option Validity from there.
+// lifetime adds the labels that say when a Secret was issued and until when it is valid. A certificate has both.
+// Other Secrets count from when they were first seen, for the option Validity.
 func lifetime(r *request, secret *corev1.Secret, now time.Time, labels map[string]string) {
 	if certificate := certificateOf(r.config); certificate != nil && certificate.CertType != "" {
 		if own := ownCertificate(r.config, secret); own != nil {
@@ -79,7 +79,7 @@ func lifetime(r *request, secret *corev1.Secret, now time.Time, labels map[strin
 	}
 }
 
-// certificateKey is the data key of the certificate that a configuration is about.
+// certificateKey is the data key of the certificate that a configuration describes.
 func certificateKey(config kinds.Config) string {
 	certificate := certificateOf(config)
 	switch _, alone := config.(*kinds.CertificateSecretConfig); {

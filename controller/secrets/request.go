@@ -13,14 +13,14 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// request is what Generate was asked for, with everything that decides on the object.
+// request is one call of Generate, with everything that determines the object.
 type request struct {
 	// config is a copy if it has a signer.
 	config  kinds.Config
 	options generateOptions
 	wanted  edition.Wanted
 	object  types.NamespacedName
-	// provisional says that the name would be another one if keys were made, as a signer is only planned.
+	// provisional means that the name will be another one when keys are made, because a signer is only planned.
 	provisional bool
 }
 
@@ -52,13 +52,12 @@ func (i *Instance) request(ctx context.Context, config kinds.Config, options []G
 	return r, i.locate(r, namespace)
 }
 
-// signed says whether somebody else signs it.
+// signed reports whether another CA signs it.
 func (i *Instance) signed(config kinds.Config, o *generateOptions) bool {
 	certificate := certificateOf(config)
 	return o.signer != nil || certificate != nil && certificate.SigningCA != nil
 }
 
-// locate the object that is asked for.
 func (i *Instance) locate(r *request, namespace string) error {
 	var err error
 	if r.wanted.Config, err = edition.StructuralHash(r.config); err != nil {
@@ -71,7 +70,7 @@ func (i *Instance) locate(r *request, namespace string) error {
 	return nil
 }
 
-// certificateOf a configuration, nil if it has none.
+// certificateOf returns the certificate of a configuration, nil if it has none.
 func certificateOf(config kinds.Config) *kinds.CertificateSecretConfig {
 	switch config := config.(type) {
 	case *kinds.CertificateSecretConfig:
@@ -82,7 +81,7 @@ func certificateOf(config kinds.Config) *kinds.CertificateSecretConfig {
 	return nil
 }
 
-// with is a configuration with another certificate: whoever asks keeps what it has.
+// with returns a configuration with a changed certificate. The caller's own stays unchanged.
 func with(config kinds.Config, change func(*kinds.CertificateSecretConfig)) kinds.Config {
 	switch config := config.(type) {
 	case *kinds.CertificateSecretConfig:

@@ -12,14 +12,14 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// run is what is known of how complete a reconciliation was.
+// run tracks how complete a reconciliation is.
 type run struct {
 	running int
-	// failed are the names that could not be generated, with the error of the last attempt.
+	// failed are the names that could not be generated, with the last error.
 	failed map[string]error
 }
 
-// begin to generate a name; what it returns is told how that ended.
+// begin registers that a name is being generated. The returned function takes the result.
 func (i *Instance) begin(name string) func(error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -36,7 +36,7 @@ func (i *Instance) begin(name string) func(error) {
 	}
 }
 
-// incomplete says why what was asked for may not be everything, "" if it may. Whoever holds the lock asks.
+// incomplete returns why this run may not have asked for everything yet, "" if it may have. The caller must hold mu.
 func (i *Instance) incomplete() string {
 	switch {
 	case i.run.running > 0:
@@ -49,7 +49,7 @@ func (i *Instance) incomplete() string {
 	return ""
 }
 
-// note what was done, once for an object: what was made and is asked for again was made.
+// note adds a step to the plan, once per object: a Secret that was made and is asked for again counts as made.
 func (i *Instance) note(step *edition.Step) {
 	i.mu.Lock()
 	again := slices.ContainsFunc(i.plan, func(s edition.Step) bool { return s.Object == step.Object })

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// sign has the signer be in the configuration of a request, which decides on the name of the object.
+// sign puts the signing CA into the configuration of a request. The checksum of the CA is part of the object's name.
 func (i *Instance) sign(ctx context.Context, r *request) error {
 	by := r.options.signer
 	if by == nil {
@@ -41,7 +41,7 @@ func (i *Instance) sign(ctx context.Context, r *request) error {
 	return nil
 }
 
-// wantsOld says whether the old CA signs a certificate as long as there is one.
+// wantsOld reports whether the old CA, while there is one, signs a certificate of this type.
 func (s *signedBy) wantsOld(of kinds.CertType) bool {
 	switch of {
 	case kinds.ClientCert:
@@ -53,7 +53,7 @@ func (s *signedBy) wantsOld(of kinds.CertType) bool {
 	return false
 }
 
-// signers are the current and the old edition of an authority.
+// signers returns the current and the old edition of an authority.
 func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
 	if of := i.entry(by.name); of != nil {
 		return of, nil
@@ -90,7 +90,7 @@ func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
 	return loaded, nil
 }
 
-// authority is the Secret of a CA as what signs.
+// authority loads the Secret of a CA for signing, once per instance.
 func (i *Instance) authority(ctx context.Context, name string, secret *corev1.Secret) (*kinds.Certificate, error) {
 	key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
 	i.mu.Lock()
@@ -115,7 +115,7 @@ func (i *Instance) load(ctx context.Context, name string, secret *corev1.Secret)
 	case len(data[kinds.DataKeyPrivateKeyCA]) > 0:
 		return kinds.LoadCertificate(name, data[kinds.DataKeyPrivateKeyCA], data[kinds.DataKeyCertificateCA])
 	case len(data[kinds.DataKeyPrivateKey]) > 0:
-		// An authority that another one has signed.
+		// Another authority has signed this one.
 		return kinds.LoadCertificate(name, data[kinds.DataKeyPrivateKey], data[kinds.DataKeyCertificate])
 	case i.settings.keys == nil || secret.Labels[edition.LabelKeyOutside] != edition.True:
 		return nil, ErrNoKey

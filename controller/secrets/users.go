@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/mounted"
 )
 
-// users are the pods of some namespaces by the Secrets that they use.
+// users returns the pods of the namespaces that have not ended, by the Secrets that they use.
 func (i *Instance) users(ctx context.Context, namespaces []string) (map[types.NamespacedName][]string, error) {
 	out := map[types.NamespacedName][]string{}
 	for _, namespace := range namespaces {
@@ -36,7 +36,7 @@ func (i *Instance) users(ctx context.Context, namespaces []string) (map[types.Na
 	return out, nil
 }
 
-// secretsOf are the Secrets that a pod cannot start without, or restart its containers.
+// secretsOf returns the Secrets without which a pod cannot start, or restart its containers.
 func secretsOf(spec *corev1.PodSpec) map[string]bool {
 	out := map[string]bool{}
 	for _, name := range mounted.Secrets(spec) {

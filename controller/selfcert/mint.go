@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// renew mints a leaf if there is none, if its CA was replaced, or if it is due.
+// renew mints a leaf if there is none, if the CA has changed, or if the leaf is due by age.
 func (p *Provider) renew(ctx context.Context, leaf string) error {
 	if p.due() <= 0 || p.outdated() {
 		if err := p.mint(ctx); err != nil {
@@ -30,7 +30,6 @@ func (p *Provider) renew(ctx context.Context, leaf string) error {
 	return nil
 }
 
-// mint makes a new leaf from the CA that is active now and tells the listeners.
 func (p *Provider) mint(ctx context.Context) error {
 	next, err := p.make(ctx)
 	p.mu.Lock()
@@ -71,7 +70,7 @@ func (p *Provider) make(ctx context.Context) (*serving, error) {
 	return &serving{cert: leaf.CertPEM(), key: key, leaf: leaf.Certificate, signer: ca.Certificate.Fingerprint}, nil
 }
 
-// due says after what time a new leaf is to be minted because of its age; zero or less for now.
+// due returns the time until the leaf must be renewed because of its age; zero or less means now.
 func (p *Provider) due() time.Duration {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -83,8 +82,8 @@ func (p *Provider) due() time.Duration {
 	return at.Sub(p.opts.Clock.Now())
 }
 
-// outdated says whether the CA of the signer is another one than the leaf was signed by. A Secret that cannot be read is no
-// reason to give up what is there.
+// outdated reports whether the signer's active CA differs from the one that signed the leaf. An unreadable Secret
+// does not outdate the leaf.
 func (p *Provider) outdated() bool {
 	found, exists, err := p.signer.GetByKey(p.opts.Namespace + "/" + p.opts.SignerSecret)
 	secret, ok := found.(*corev1.Secret)

@@ -30,27 +30,27 @@ import (
 // only is the single key of the queue.
 const only = "leaf"
 
-// validity of a serving leaf; it never outlives its signer.
+// validity of a serving leaf. A leaf never outlives its signer.
 const validity = 24 * time.Hour
 
 // Options of a Provider.
 type Options struct {
 	// Namespace and SignerSecret name the signer.
 	Namespace, SignerSecret string
-	// DNSNames and IPs to serve under; at least one of all.
+	// DNSNames and IPs to serve under; at least one name or address is required.
 	DNSNames []string
 	IPs      []net.IP
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 }
 
-// Provider is a serving certificate that renews itself.
+// Provider serves and renews one certificate.
 type Provider struct {
 	client  kubernetes.Interface
 	opts    Options
 	profile pki.Profile
 	queue   *worker.Queue[string]
-	// signer holds the Secret of the signer, without its key.
+	// signer caches the signer Secret without its key.
 	signer cache.Store
 
 	mu        sync.RWMutex
@@ -59,7 +59,6 @@ type Provider struct {
 	listeners []dynamiccertificates.Listener
 }
 
-// serving is what the Provider serves with.
 type serving struct {
 	cert, key []byte
 	leaf      *pki.Certificate
@@ -71,7 +70,7 @@ var (
 	_ dynamiccertificates.ControllerRunner       = (*Provider)(nil)
 )
 
-// New returns a Provider that has nothing to serve with before RunOnce or Run have succeeded.
+// New returns a Provider that has no certificate until RunOnce or Run mints one.
 func New(client kubernetes.Interface, opts Options) (*Provider, error) {
 	if client == nil || opts.Namespace == "" || opts.SignerSecret == "" {
 		return nil, errors.New("serving certificate: client, namespace and signer Secret are required")
@@ -111,7 +110,8 @@ func (p *Provider) Name() string {
 	return "self-signed-domain::" + p.opts.Namespace + "/" + p.opts.SignerSecret
 }
 
-// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. Both are nil before the first leaf.
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. Both results are nil before the first
+// leaf.
 func (p *Provider) CurrentCertKeyContent() (cert, key []byte) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -128,8 +128,8 @@ func (p *Provider) AddListener(listener dynamiccertificates.Listener) {
 	p.listeners = append(p.listeners, listener)
 }
 
-// Ready returns why there is nothing valid to serve with, nil if there is. A failure to renew does not count as long as
-// the present leaf is valid.
+// Ready returns an error if there is no valid leaf to serve. A failure to renew does not matter while the current
+// leaf is valid.
 func (p *Provider) Ready() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -147,7 +147,7 @@ func (p *Provider) RunOnce(ctx context.Context) error {
 	return p.mint(ctx)
 }
 
-// Run implements dynamiccertificates.ControllerRunner. The number of workers is ignored: there is one leaf.
+// Run implements dynamiccertificates.ControllerRunner. It ignores the number of workers: there is one leaf.
 func (p *Provider) Run(ctx context.Context, _ int) {
 	factory := informers.NewSharedInformerFactoryWithOptions(p.client, 0,
 		informers.WithNamespace(p.opts.Namespace),
@@ -170,7 +170,7 @@ func (p *Provider) Run(ctx context.Context, _ int) {
 	factory.Shutdown()
 }
 
-// withoutKeys keeps of a Secret its identity and the active certificate.
+// withoutKeys reduces a Secret to its identity and the active certificate.
 func withoutKeys(obj any) (any, error) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// errNoName is the answer to a server that nobody has named.
+// errNoName: neither the config nor the handshake names the server.
 var errNoName = errors.New("the server's name is not known: set ServerName of the tls.Config, which an IP address needs")
 
-// errNoAnchors: a client without trust anchors trusts nobody, and never everybody.
+// errNoAnchors: a client without trust anchors refuses every server.
 var errNoAnchors = errors.New("no trust anchor is loaded to verify the server by")
 
-// ServerConfig is a config for a server. Base, which may be nil, says everything but the certificate and the anchors, such as
-// ClientAuth and NextProtos.
+// ServerConfig returns a config for a server. The Source replaces certificate and anchors. Everything else, such as
+// ClientAuth and NextProtos, comes from base, which may be nil.
 func (s *Source) ServerConfig(base *tls.Config) *tls.Config {
 	out := derive(base)
 	out.SessionTicketsDisabled = true
@@ -29,7 +29,7 @@ func (s *Source) ServerConfig(base *tls.Config) *tls.Config {
 			config.Certificates = []tls.Certificate{*m.pair}
 		}
 		if config.ClientCAs == nil {
-			// With nil crypto/tls would verify clients by the anchors of the machine.
+			// With nil, crypto/tls would verify clients by the trust store of the machine.
 			config.ClientCAs = x509.NewCertPool()
 		}
 		return config, nil
@@ -37,13 +37,13 @@ func (s *Source) ServerConfig(base *tls.Config) *tls.Config {
 	return out
 }
 
-// ClientConfig is a config for a client of any number of servers. Base, which may be nil, says everything but the certificate
-// and the anchors.
+// ClientConfig returns a config for a client of any number of servers. The Source replaces certificate and anchors.
+// Everything else comes from base, which may be nil.
 func (s *Source) ClientConfig(base *tls.Config) *tls.Config {
 	out := derive(base)
 	out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate(), nil }
 	out.ClientSessionCache = nil
-	// The anchors of a config cannot change, so that VerifyConnection verifies instead.
+	// The RootCAs of a config cannot change, so VerifyConnection verifies instead.
 	out.InsecureSkipVerify = true
 	name, also := out.ServerName, out.VerifyConnection
 	out.VerifyConnection = func(state tls.ConnectionState) error {
@@ -68,7 +68,7 @@ func derive(base *tls.Config) *tls.Config {
 	return out
 }
 
-// certificate is never nil; an empty one presents nothing.
+// certificate never returns nil; with an empty certificate, a client presents nothing.
 func (s *Source) certificate() *tls.Certificate {
 	if pair := s.current.Load().pair; pair != nil {
 		return pair
@@ -76,7 +76,7 @@ func (s *Source) certificate() *tls.Certificate {
 	return &tls.Certificate{}
 }
 
-// verify does what crypto/tls does, by the anchors of now.
+// verify does what crypto/tls does, with the anchors that are loaded now.
 func (s *Source) verify(state *tls.ConnectionState, name string) error {
 	if name == "" {
 		name = state.ServerName

@@ -12,15 +12,15 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// PEM is what a Source loads. Without a pair a client presents nothing, without anchors a server verifies nobody; one of
-// both there has to be.
+// PEM is what a Source loads: a certificate with its key, anchors, or both. Without a certificate a client presents
+// nothing. Without anchors a server verifies no client.
 type PEM struct {
 	Certificate, Key, Anchors []byte
 }
 
-// material is what handshakes need. It never changes.
+// material is what handshakes need. It is immutable.
 type material struct {
-	// pair is nil without a certificate, anchors is nil without anchors.
+	// pair is nil without a certificate; anchors is nil without anchors.
 	pair    *tls.Certificate
 	anchors *x509.CertPool
 

@@ -16,16 +16,15 @@ import (
 	"certrotation.dev/controller/mountedfiles"
 )
 
-// followInterval is how often mounted files are looked at.
 const followInterval = time.Second
 
-// Files are the paths of what kubelet mounts. Certificate and key are of one volume; anchors may be of another. An empty path
-// is nothing to load.
+// Files are the paths of files that kubelet mounts. Certificate and Key must be in one volume; Anchors may be in
+// another. An empty path loads nothing.
 type Files struct {
 	Certificate, Key, Anchors string
 }
 
-// Source has what is loaded. It is made by New or Load.
+// Source holds the loaded material. Create it with New or Load.
 type Source struct {
 	startedAt time.Time
 	current   atomic.Pointer[material]
@@ -44,7 +43,7 @@ func New(in PEM) (*Source, error) {
 	return s, nil
 }
 
-// Load loads mounted files. Follow keeps them loaded.
+// Load loads mounted files. Follow keeps them up to date.
 func Load(files Files) (*Source, error) {
 	in, err := read(files)
 	if err != nil {
@@ -61,7 +60,7 @@ func read(files Files) (PEM, error) {
 	return PEM{Certificate: content[0], Key: content[1], Anchors: content[2]}, nil
 }
 
-// Follow loads the files whenever they change, until the context ends.
+// Follow reloads the files when they change, until the context ends. It retries after a failure.
 func (s *Source) Follow(ctx context.Context, files Files) {
 	follower := mountedfiles.NewFollower(files.Certificate, files.Key, files.Anchors)
 	ticker := time.NewTicker(followInterval)
@@ -95,7 +94,7 @@ func (s *Source) reload(ctx context.Context, files Files) {
 	}
 }
 
-// Take loads PEM, which every handshake from now on uses, or fails and changes nothing.
+// Take loads PEM for every later handshake. If it fails, it changes nothing.
 func (s *Source) Take(in PEM) error {
 	m, err := parse(in)
 	if former := s.current.Load(); err == nil && former != nil {
@@ -116,7 +115,8 @@ func (s *Source) Take(in PEM) error {
 	return nil
 }
 
-// successor is an error if m lacks what the former has: a program that has verified others goes on doing so.
+// successor returns an error if m lacks anchors or a certificate that the former material has. So a program that
+// verifies peers never stops verifying them.
 func (former *material) successor(m *material) error {
 	switch {
 	case former.anchors != nil && m.anchors == nil:
@@ -133,14 +133,14 @@ func (s *Source) fail(err error) {
 	s.problem = err
 }
 
-// Problem is why what was found last could not be loaded, nil if it was. It is for a health check of the program.
+// Problem returns why the last load failed, nil if it succeeded. It is for the program's health check.
 func (s *Source) Problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.problem
 }
 
-// Acknowledge reports what is loaded, after each loading and before the report's lease ends, until the context ends.
+// Acknowledge reports what is loaded, after each load and before the report's lease ends, until the context ends.
 func (s *Source) Acknowledge(ctx context.Context, server acknowledge.Server, member acknowledge.Member) {
 	reporter := acknowledge.New(server, member, func(context.Context) (acknowledge.Loaded, error) {
 		m := s.current.Load()

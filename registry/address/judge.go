@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Ranges are the configured ranges of addresses.
+// Ranges are the configured address ranges.
 type Ranges struct {
-	// Nodes are the ranges in which the address of a node has to be; if there are none, it may be anywhere.
+	// Nodes are the ranges that an address of a node must be in; if there are none, it may be anywhere.
 	Nodes []netip.Prefix
 	// Services are the ranges of virtual addresses, which no node owns.
 	Services []netip.Prefix
@@ -20,24 +20,24 @@ type Ranges struct {
 // Claimant is a node whose kubelet reports an address.
 type Claimant struct {
 	Node string
-	// Holds means that a certificate of this node carries the address already.
+	// Holds means that a certificate of this node already carries the address.
 	Holds bool
 }
 
-// Doubt says why an address is not accepted as a node's.
+// Doubt is the reason to refuse an address for a node.
 type Doubt struct {
 	Address string
-	// Contested means that other nodes report the address as well. Otherwise it is one that no node can have.
+	// Contested means that other nodes report the address too. Otherwise no node can have it.
 	Contested bool
 	Message   string
 }
 
-// Judge returns why an address that a kubelet reports is not accepted as its node's, nil if it is. The claimants are
-// all nodes that report it, this node included.
+// Judge returns why the address that a kubelet reports is refused for its node, nil if it is accepted. The claimants
+// are all nodes that report it, this node included.
 //
-// If several nodes report an address, it stays with the only one whose certificate carries it: a node that reports it
-// later does not get it, and cannot take it away. If no certificate or several carry it, none of the nodes gets it,
-// because nothing shows which of them owns it.
+// If several nodes report an address, it stays with the only one whose certificate carries it. A node that reports it
+// later neither gets it nor takes it away. If no certificate or several carry it, none of the nodes gets it, because
+// nothing shows which of them owns it.
 func (r *Ranges) Judge(text, node string, claimants []Claimant) *Doubt {
 	doubt := func(format string, args ...any) *Doubt {
 		return &Doubt{Address: text, Message: fmt.Sprintf(format, args...)}
@@ -82,7 +82,7 @@ func contains(ranges []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(ip.Unmap()) })
 }
 
-// ParseRanges reads CIDRs, such as those of a flag.
+// ParseRanges parses CIDRs, such as those of a flag.
 func ParseRanges(texts []string) ([]netip.Prefix, error) {
 	ranges := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

@@ -8,8 +8,8 @@ import (
 	"net/netip"
 )
 
-// reserved are the ranges whose addresses do not belong to one machine alone, and the addresses of the metadata
-// services of clouds, which give credentials to every machine that asks.
+// reserved are ranges whose addresses do not belong to one machine alone. They include the metadata services of
+// clouds, which give credentials to every machine that asks.
 var reserved = []struct {
 	prefix netip.Prefix
 	what   string
@@ -31,8 +31,8 @@ var reserved = []struct {
 	{netip.MustParsePrefix("fd00:42::42/128"), "a metadata service"},
 }
 
-// Reserved names the kind of an address that does not belong to one machine alone, such as "loopback"; it is "" for any
-// other. An address with a zone is link-local.
+// Reserved returns the kind of an address that does not belong to one machine alone, such as "loopback", and "" for
+// any other. An address with a zone is link-local.
 func Reserved(ip netip.Addr) string {
 	ip = ip.Unmap()
 	if !ip.IsValid() {
@@ -49,7 +49,7 @@ func Reserved(ip netip.Addr) string {
 	return ""
 }
 
-// Ranges of IPv6 addresses which a gateway, or the machine itself, translates to an IPv4 address that they contain.
+// IPv6 ranges that a gateway, or the machine itself, translates to an embedded IPv4 address.
 var (
 	compatible = netip.MustParsePrefix("::/96")
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
@@ -69,7 +69,7 @@ func Meanings(ip netip.Addr) []netip.Addr {
 	}
 	b := ip.As16()
 	four := func(x, y, z, w byte) { out = append(out, netip.AddrFrom4([4]byte{x, y, z, w})) }
-	// Where the length of the gateway's prefix is not known, leading zeros belong to the prefix or are padding.
+	// Where the length of the gateway's prefix is unknown, leading zeros belong to the prefix or are padding.
 	maybe := func(x, y, z, w byte) {
 		if x != 0 {
 			four(x, y, z, w)
@@ -80,7 +80,7 @@ func Meanings(ip netip.Addr) []netip.Addr {
 	case compatible.Contains(ip), translated.Contains(ip), nat64.Contains(ip):
 		four(b[12], b[13], b[14], b[15])
 	case nat64Local.Contains(ip):
-		// The operator of the gateway chooses the length of the prefix; byte 8 is skipped (RFC 6052).
+		// The gateway's operator chooses the length of the prefix; byte 8 is skipped (RFC 6052).
 		maybe(b[6], b[7], b[9], b[10])
 		maybe(b[7], b[9], b[10], b[11])
 		maybe(b[9], b[10], b[11], b[12])
@@ -91,7 +91,7 @@ func Meanings(ip netip.Addr) []netip.Addr {
 		four(b[4], b[5], b[6], b[7])
 		four(^b[12], ^b[13], ^b[14], ^b[15])
 	}
-	// ISATAP: the last half of the address is 0000:5efe or 0200:5efe, and IPv4.
+	// ISATAP: the last half of the address is 0000:5efe or 0200:5efe, then IPv4.
 	if id := binary.BigEndian.Uint32(b[8:12]); id == 0x00005efe || id == 0x02005efe {
 		four(b[12], b[13], b[14], b[15])
 	}

@@ -2,6 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bundlestatus serves the virtual resource bundlestatuses: get, list and watch from a view store. Like
-// certificaterotations it has no create, update or delete on purpose, and a test holds this. The package starts no
-// goroutine.
+// certificaterotations, it must not get create, update or delete; a test enforces this. It starts no goroutine.
 package bundlestatus

@@ -32,7 +32,7 @@ var (
 	_ rest.KindProvider       = (*REST)(nil)
 )
 
-// NewREST serves what is in a store that was made with ViewConfig.
+// NewREST serves a store that was made with ViewConfig.
 func NewREST(store *view.Store, clk clock.PassiveClock) *REST {
 	return &REST{Reader: view.NewReader(store, resource(), newObject, newList, "bundlestatus", NewTable(clk))}
 }
@@ -52,7 +52,7 @@ func newList() runtime.Object { return &certrotation.BundleStatusList{} }
 
 func resource() schema.GroupResource { return certrotation.Resource("bundlestatuses") }
 
-// ViewConfig is the configuration of the store behind this resource.
+// ViewConfig returns the configuration of the store behind this resource.
 func ViewConfig(epochs view.EpochSource, clk clock.WithTicker) view.Config {
 	return view.Config{
 		Resource:       resource(),
@@ -65,8 +65,8 @@ func ViewConfig(epochs view.EpochSource, clk clock.WithTicker) view.Config {
 	}
 }
 
-// GetAttrs returns the labels of a BundleStatus and the fields that it can be selected by: those that v1alpha1 admits
-// in field selectors.
+// GetAttrs returns the labels of a BundleStatus and its selectable fields: those that v1alpha1 admits in field
+// selectors.
 func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
 	bundle, err := typed(object)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/columns"
 )
 
-// shownDigits of a fingerprint are enough to find the anchor in the object.
+// shownDigits of a fingerprint suffice to find the anchor in the object.
 const shownDigits = 12
 
 type table struct {
@@ -26,7 +26,7 @@ type table struct {
 
 var _ rest.TableConvertor = (*table)(nil)
 
-// NewTable converts BundleStatuses into tables. The clock is what ages are relative to.
+// NewTable converts BundleStatuses into tables. Ages are relative to the clock.
 func NewTable(clk clock.PassiveClock) rest.TableConvertor {
 	return &table{clock: clk}
 }

@@ -19,8 +19,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// AbortREST serves the subresource abort of a signer: it asks the controller to undo the rotation in flight and returns
-// the plan.
+// AbortREST serves the subresource abort of a signer. It asks the controller to undo the rotation in flight and
+// returns the plan.
 type AbortREST struct {
 	actions *Actions
 }
@@ -32,13 +32,13 @@ var (
 	_ rest.StorageMetadata          = (*AbortREST)(nil)
 )
 
-// NewAbortREST makes the subresource.
+// NewAbortREST returns the storage of the subresource.
 func NewAbortREST(actions *Actions) *AbortREST { return &AbortREST{actions: actions} }
 
 // New implements rest.Storage.
 func (r *AbortREST) New() runtime.Object { return &certrotation.AbortRequest{} }
 
-// Destroy implements rest.Storage. There is nothing to destroy.
+// Destroy implements rest.Storage.
 func (r *AbortREST) Destroy() {}
 
 // GroupVersionKind implements rest.GroupVersionKindProvider.
@@ -46,7 +46,7 @@ func (r *AbortREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKin
 	return v1alpha1.SchemeGroupVersion.WithKind("AbortRequest")
 }
 
-// ProducesMIMETypes implements rest.StorageMetadata: those of every resource.
+// ProducesMIMETypes implements rest.StorageMetadata: nil means the types of every resource.
 func (r *AbortREST) ProducesMIMETypes(string) []string { return nil }
 
 // ProducesObject implements rest.StorageMetadata.
@@ -79,7 +79,8 @@ func (r *AbortREST) Create(ctx context.Context, name string, object runtime.Obje
 	return rotationPlan(plan), nil
 }
 
-// findSigner is find for requests that concern a whole trust domain; done says what would be done.
+// findSigner finds the target of a request about a whole trust domain, and refuses leaves. done is the participle for
+// the message, such as "aborted".
 func (a *Actions) findSigner(ctx context.Context, name, done string) (*target, error) {
 	target, err := a.find(ctx, name)
 	if err != nil {

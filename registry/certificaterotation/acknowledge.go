@@ -20,8 +20,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// AcknowledgeREST serves the subresource acknowledge of a signer: a process of a member of a relying party reports what
-// it has loaded. Unknown fingerprints are accepted, because a report may be ahead of what this server has seen.
+// AcknowledgeREST serves the subresource acknowledge of a signer: a process of a relying party's member reports its
+// loaded anchors and leaves. Unknown fingerprints are accepted, because a report may be ahead of what this server has
+// observed.
 type AcknowledgeREST struct {
 	actions *Actions
 }
@@ -32,13 +33,13 @@ var (
 	_ rest.GroupVersionKindProvider = (*AcknowledgeREST)(nil)
 )
 
-// NewAcknowledgeREST makes the subresource.
+// NewAcknowledgeREST returns the storage of the subresource.
 func NewAcknowledgeREST(actions *Actions) *AcknowledgeREST { return &AcknowledgeREST{actions: actions} }
 
 // New implements rest.Storage.
 func (r *AcknowledgeREST) New() runtime.Object { return &certrotation.Acknowledgement{} }
 
-// Destroy implements rest.Storage. There is nothing to destroy.
+// Destroy implements rest.Storage.
 func (r *AcknowledgeREST) Destroy() {}
 
 // GroupVersionKind implements rest.GroupVersionKindProvider.
@@ -62,7 +63,7 @@ func (r *AcknowledgeREST) Create(ctx context.Context, name string, object runtim
 	if err != nil {
 		return nil, err
 	}
-	// Before anything is said of the party and its members; a dry run is no different.
+	// Check this first, also for a dry run, so that a refusal discloses nothing about the party and its members.
 	if err := r.actions.mayReport(ctx, target, ack); err != nil {
 		return nil, err
 	}
@@ -80,8 +81,8 @@ func (r *AcknowledgeREST) Create(ctx context.Context, name string, object runtim
 	return out, nil
 }
 
-// reported is a report with the lease that this server gives it. The lease begins when the process looked at what it
-// has loaded, but never in the future.
+// reported returns a report with the lease that this server grants from now on. Its ObservedAt is never in the
+// future.
 func (a *Actions) reported(ctx context.Context, t *target, ack *certrotation.Acknowledgement) *report {
 	said := &trust.Observation{
 		Instance:   ack.Instance,

@@ -22,10 +22,10 @@ import (
 // fieldManager owns the fields that the subresources write.
 const fieldManager = "certrotation-api"
 
-// maxSettle is how long a request waits for its own write to be seen, unless its context ends before.
+// maxSettle bounds how long a request waits for the inventory, to learn a namespace or to observe a write.
 const maxSettle = 10 * time.Second
 
-// Inventory is what the subresources need of inventory.Inventory.
+// Inventory is the part of inventory.Inventory that the subresources need.
 type Inventory interface {
 	HasSynced() bool
 	Namespace(namespace string) *inventory.Namespace
@@ -34,29 +34,30 @@ type Inventory interface {
 	OnChange(fn func(namespace string))
 }
 
-// ActionsConfig configures the subresources. Everything without a default is required.
+// ActionsConfig configures the subresources. Fields without a default are required.
 type ActionsConfig struct {
 	Inventory Inventory
-	// Client writes records: requests, reports and waivers.
+	// Client writes RotationRecords: requests, reports and waivers.
 	Client versioned.Interface
-	// Authorizer says who may acknowledge for a member whose party names no reporters: that of this API server.
+	// Authorizer is the authorizer of this API server. It decides who may acknowledge for a member whose party names
+	// no reporters.
 	Authorizer authorizer.Authorizer
 	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
 }
 
-// Actions is what the subresources share.
+// Actions is the state that the subresources share.
 type Actions struct {
 	inventory Inventory
 	client    versioned.Interface
-	// authorizer is asked about names of members, see reporter.go.
+	// authorizer checks rights under the names of members, see reporter.go.
 	authorizer authorizer.Authorizer
 	clock      clock.PassiveClock
 	settle     time.Duration
 	changes    *changes
 }
 
-// NewActions is called before the inventory starts: it has itself told of changes.
+// NewActions must be called before the inventory starts, because it registers for changes.
 func NewActions(config ActionsConfig) (*Actions, error) {
 	if config.Inventory == nil || config.Client == nil || config.Authorizer == nil {
 		return nil, errors.New("subresources need an inventory, a client and an authorizer")
@@ -76,16 +77,14 @@ func NewActions(config ActionsConfig) (*Actions, error) {
 	return a, nil
 }
 
-// target is the certificate that a request is about.
 type target struct {
 	namespace, name string
 	domain          *trust.Domain
-	// object is what is known of its Secret.
+	// object is the observed state of its Secret.
 	object *trust.Object
 	signer bool
 }
 
-// find returns the certificate of a request, or the API error to answer with.
 func (a *Actions) find(ctx context.Context, name string) (*target, error) {
 	if !a.inventory.HasSynced() {
 		return nil, apierrors.NewServiceUnavailable("the certificates are not known yet, try again")
@@ -111,14 +110,14 @@ func (a *Actions) find(ctx context.Context, name string) (*target, error) {
 	return nil, apierrors.NewNotFound(resource(), name)
 }
 
-// settled waits for a namespace that got its first configuration just now.
+// settled waits for a namespace that has just got its first configuration.
 func (a *Actions) settled(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, a.settle)
 	defer cancel()
 	return a.inventory.Await(ctx, namespace)
 }
 
-// refused turns what the model answers into an API error: a refusal is a conflict with the present state.
+// refused converts an error of registry/trust into an API error: a refusal is a conflict with the present state.
 func refused(name string, err error) error {
 	if refusal, ok := errors.AsType[*trust.Refusal](err); ok {
 		return apierrors.NewConflict(resource(), name, refusal)
@@ -126,8 +125,8 @@ func refused(name string, err error) error {
 	return apierrors.NewInternalError(err)
 }
 
-// await waits until seen is true of what the inventory answers. What was written is written: a request whose write is
-// not seen in time is answered with a warning and no error.
+// await waits until seen reports true. The write has succeeded by then, so a timeout adds a warning and returns no
+// error.
 func (a *Actions) await(ctx context.Context, namespace string, seen func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.settle)
 	defer cancel()

@@ -5,7 +5,8 @@ package certificaterotation
 
 import "sync"
 
-// changes wakes requests that wait for a change of a namespace. It keeps no state for other namespaces.
+// changes wakes requests that wait for a change of a namespace. It keeps state only for namespaces with waiting
+// requests.
 type changes struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
@@ -15,7 +16,6 @@ func newChanges() *changes {
 	return &changes{waiting: map[string]chan struct{}{}}
 }
 
-// next returns a channel that is closed at the next change of the namespace.
 func (c *changes) next(namespace string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +27,7 @@ func (c *changes) next(namespace string) <-chan struct{} {
 	return changed
 }
 
-// announce wakes those who wait for the namespace. It never blocks.
+// announce wakes the requests that wait for the namespace. It never blocks.
 func (c *changes) announce(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,18 +1,18 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificaterotation serves the virtual resource certificaterotations: get, list and watch from a view store,
-// and the subresources rotate, abort, acknowledge and waive.
+// Package certificaterotation serves the virtual resource certificaterotations: get, list and watch from a view
+// store, and the subresources rotate, abort, acknowledge and waive.
 //
-// The resource itself has no create, update or delete, and must not get any: a namespace controller, the garbage collector
-// and quotas act on what discovery advertises, and would try to delete what cannot be deleted. A test holds this.
+// The resource itself must not get create, update or delete; a test enforces this. The namespace controller, the
+// garbage collector and quotas act on what discovery advertises, and would try to delete what cannot be deleted.
 //
-// Users make requests through the subresources, each with RBAC of its own. These do not change certificates: they write
-// RotationRecords, that is a request (rotate, abort), the report of a process (acknowledge) or a waiver (waive). The
-// API server checks that write with its own admission chain, and the controller acts on the record. registry/trust
-// decides whether a request is accepted; its refusals become 409 Conflict with its text. Who reports for a member that is a
-// pod is told by the pod that the token is bound to, which the API server says in the extras of the user.
+// Each subresource has its own RBAC. None changes certificates: each writes a RotationRecord, which is a request
+// (rotate, abort), a process's report (acknowledge) or a waiver (waive). The API server's admission chain checks that
+// write, and the controller acts on the record. registry/trust accepts or refuses; a refusal becomes 409 Conflict
+// with its text. For a member that is a pod, the reporter is the pod that the token is bound to, from the user's
+// extras.
 //
-// A request that wrote something is answered once the inventory of this replica has seen the write, or with a warning
-// when that takes too long. The package starts no goroutine.
+// A request that wrote a record returns once this replica's inventory has observed it, or with a warning after a
+// timeout. The package starts no goroutine.
 package certificaterotation

@@ -21,13 +21,13 @@ import (
 type report struct {
 	target        *target
 	party, member string
-	// said is what the process says; recorded is that with the lease that begins now.
+	// said is the report as sent; recorded has the lease that begins now.
 	said, recorded *trust.Observation
 	dryRun         []string
 }
 
-// record writes the report of a process to the record of its member, beside those of other processes, and waits until
-// the inventory has seen it. It returns when the report expires.
+// record writes the report of a process into the record of its member, beside those of other processes. It waits
+// until the inventory has observed it, and returns when the report expires.
 func (a *Actions) record(ctx context.Context, r *report) (time.Time, error) {
 	var (
 		version string
@@ -46,7 +46,8 @@ func (a *Actions) record(ctx context.Context, r *report) (time.Time, error) {
 	return expires, nil
 }
 
-// writeReport writes once and returns the version of the record, "" if nothing has to be written.
+// writeReport makes one attempt. It returns the version of the record, "" if it wrote nothing because an earlier
+// report suffices.
 func (a *Actions) writeReport(ctx context.Context, r *report) (version string, expires time.Time, err error) {
 	domain, now := r.target.domain, a.clock.Now()
 	records := a.client.ConfigV1alpha1().RotationRecords(r.target.namespace)
@@ -59,7 +60,7 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 	if exists {
 		known = observationsOf(live)
 	}
-	// The record may be ahead of what the inventory has seen: a report is judged by it too.
+	// The record may be ahead of the inventory, so the report is also checked against it.
 	if err := checkReport(withObservations(domain, r.party, r.member, known), r, now); err != nil {
 		return "", time.Time{}, err
 	}
@@ -80,8 +81,7 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 	return version, r.recorded.Expires, err
 }
 
-// observationsOf returns the recorded observations of each process. A record that cannot be read has none and is
-// replaced.
+// observationsOf returns the recorded observations of each process. An unreadable record has none and is replaced.
 func observationsOf(live *configv1alpha1.RotationRecord) []trust.Observation {
 	said, err := record.Decode(live)
 	if err != nil || said.Evidence == nil {
@@ -90,13 +90,12 @@ func observationsOf(live *configv1alpha1.RotationRecord) []trust.Observation {
 	return said.Evidence.Observations
 }
 
-// checkReport asks the model.
 func checkReport(domain *trust.Domain, r *report, now time.Time) error {
 	return trust.CheckAcknowledgement(domain, r.party, r.member, r.said, now)
 }
 
-// withObservations returns the domain as it would be with other observations of one member, whether it counts by the
-// configuration or by the roster.
+// withObservations returns a copy of the domain with other observations of one member, in the configured parties and
+// in the roster.
 func withObservations(domain *trust.Domain, party, member string, observations []trust.Observation) *trust.Domain {
 	out := *domain
 	out.Parties = slices.Clone(domain.Parties)
@@ -124,7 +123,7 @@ func withObservations(domain *trust.Domain, party, member string, observations [
 	return &out
 }
 
-// leaseOf is how long a report of a party counts. A party that only the roster names has the default.
+// leaseOf returns how long a report of a party counts. A party that only the roster names has the default.
 func leaseOf(domain *trust.Domain, party string) time.Duration {
 	for i := range domain.Parties {
 		if p := &domain.Parties[i]; p.Name == party && p.Lease > 0 {

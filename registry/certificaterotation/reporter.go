@@ -19,15 +19,14 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// acknowledgeSubresource is the resource for which the right to report is checked.
 const acknowledgeSubresource = "acknowledge"
 
-// errNobody answers for a request without a user: a server without authentication takes no reports.
+// errNobody: the request has no user, because the server does not authenticate.
 var errNobody = errors.New("a report needs an account that it comes from")
 
-// mayReport decides whether the user of a request may report for a member. That the user may create
-// certificaterotations/acknowledge of the signer has been checked already and is not sufficient: it would let one
-// member report for all others. Neither is this for a pod, which shares its account with others.
+// mayReport checks whether the user may report for a member. The right to create certificaterotations/acknowledge of
+// the signer has been checked before, but it would let one member report for all others. The account is not
+// sufficient for a pod either, which shares it with others.
 func (a *Actions) mayReport(ctx context.Context, t *target, ack *certrotation.Acknowledgement) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok || who.GetName() == "" {
@@ -43,8 +42,8 @@ func (a *Actions) mayReport(ctx context.Context, t *target, ack *certrotation.Ac
 	return nil
 }
 
-// accountOf is what the model has to know of a user. The pod is what kube-apiserver says of the token that it has
-// authenticated: the aggregator passes it on, as a TokenReview does.
+// accountOf returns the part of a user that registry/trust needs. The pod comes from the token that kube-apiserver
+// has authenticated; the aggregator passes it on, as a TokenReview does.
 func accountOf(who user.Info) *trust.Account {
 	only := func(key string) string {
 		if values := who.GetExtra()[key]; len(values) == 1 {
@@ -57,7 +56,7 @@ func accountOf(who user.Info) *trust.Account {
 	}
 }
 
-// admitReporter decides by the names that the party lists, or else by a right under the name of the member.
+// admitReporter checks the accounts that the party lists or, if it lists none, a right under the member's name.
 func (a *Actions) admitReporter(ctx context.Context, t *target, who user.Info, account *trust.Account, party, member string) error {
 	if reporters := trust.ReportersOf(t.domain, party); reporters != nil {
 		if reporters.Admit(t.namespace, member, account) {
@@ -70,7 +69,6 @@ func (a *Actions) admitReporter(ctx context.Context, t *target, who user.Info, a
 	return a.authorizedByName(ctx, t, who, trust.ReportName(t.name, party, member))
 }
 
-// authorizedByName asks the API server for the right to acknowledge under the name of one member.
 func (a *Actions) authorizedByName(ctx context.Context, t *target, who user.Info, name string) error {
 	decision, _, err := a.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User:            who,

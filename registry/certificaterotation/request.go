@@ -17,15 +17,14 @@ import (
 )
 
 var (
-	// errMissing is the cause of the conflict for a request about a Secret that does not exist yet.
 	errMissing = errors.New("the Secret does not exist; it is made without being asked for")
-	// errAnswered means that the record of a former request still exists although it was answered.
+	// errAnswered means that the record of an answered request still exists.
 	errAnswered = errors.New("a former request was answered and its record is about to be deleted")
 )
 
-// request writes a request to its record, and waits until the inventory has seen it. There is one request of each kind
-// for a Secret: if one exists already, nothing is written. A dry run goes through the admission chain of the API server
-// and writes nothing.
+// request writes a request to its record and waits until the inventory has observed it. A Secret has one request of
+// each kind. An existing one stays, unless the new one adds that the key is compromised. A dry run passes the API
+// server's admission chain and writes nothing.
 func (a *Actions) request(ctx context.Context, t *target, asked *trust.Request, dryRun []string) error {
 	if !t.object.Present {
 		return apierrors.NewConflict(resource(), t.name, errMissing)
@@ -48,10 +47,9 @@ func (a *Actions) request(ctx context.Context, t *target, asked *trust.Request, 
 	return nil
 }
 
-// isRaced reports whether another attempt may succeed.
 func isRaced(err error) bool { return isRace(err) || errors.Is(err, errAnswered) }
 
-// writeRequest writes once and returns the version of the record, "" if the request stands already.
+// writeRequest makes one attempt. It returns the version of the record, "" if the request exists already.
 func (a *Actions) writeRequest(ctx context.Context, t *target, asked *trust.Request, dryRun []string) (string, error) {
 	wanted, err := record.OfRequest(t.namespace, t.domain.Name, asked, userName(ctx))
 	if err != nil {
@@ -76,7 +74,7 @@ func (a *Actions) writeRequest(ctx context.Context, t *target, asked *trust.Requ
 		warning.AddWarning(ctx, "", "this was requested already by "+former.RequestedBy+" and is waited for")
 		return "", nil
 	}
-	// That a key is compromised is news, and what cannot be read asks for nothing.
+	// Replace the request: either it newly says that the key is compromised, or the existing record is unreadable.
 	wanted.ResourceVersion = standing.ResourceVersion
 	return versionOf(records.Update(ctx, wanted, record.UpdateOptions(fieldManager, dryRun)))
 }

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/registry/view/projection"
 )
 
-// RotateREST serves the subresource rotate: it asks the controller for a rotation and returns the plan.
+// RotateREST serves the subresource rotate. It asks the controller for a rotation and returns the plan.
 type RotateREST struct {
 	actions *Actions
 }
@@ -32,13 +32,13 @@ var (
 	_ rest.StorageMetadata          = (*RotateREST)(nil)
 )
 
-// NewRotateREST makes the subresource.
+// NewRotateREST returns the storage of the subresource.
 func NewRotateREST(actions *Actions) *RotateREST { return &RotateREST{actions: actions} }
 
 // New implements rest.Storage.
 func (r *RotateREST) New() runtime.Object { return &certrotation.RotationRequest{} }
 
-// Destroy implements rest.Storage. There is nothing to destroy.
+// Destroy implements rest.Storage.
 func (r *RotateREST) Destroy() {}
 
 // GroupVersionKind implements rest.GroupVersionKindProvider.
@@ -46,7 +46,7 @@ func (r *RotateREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKi
 	return v1alpha1.SchemeGroupVersion.WithKind("RotationRequest")
 }
 
-// ProducesMIMETypes implements rest.StorageMetadata: those of every resource.
+// ProducesMIMETypes implements rest.StorageMetadata: nil means the types of every resource.
 func (r *RotateREST) ProducesMIMETypes(string) []string { return nil }
 
 // ProducesObject implements rest.StorageMetadata.
@@ -87,7 +87,6 @@ func admitted(ctx context.Context, validate rest.ValidateObjectFunc, object runt
 	return validate(ctx, object.DeepCopyObject())
 }
 
-// rotationPlan converts a plan of the model into the form of the API.
 func rotationPlan(plan *trust.Plan) *certrotation.RotationPlan {
 	out := &certrotation.RotationPlan{
 		Target:     plan.Target,

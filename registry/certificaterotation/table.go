@@ -20,7 +20,7 @@ type table struct {
 
 var _ rest.TableConvertor = (*table)(nil)
 
-// NewTable converts CertificateRotations into tables. The clock is what relative times are relative to.
+// NewTable converts CertificateRotations into tables. Durations are relative to the clock.
 func NewTable(clk clock.PassiveClock) rest.TableConvertor {
 	return &table{clock: clk}
 }

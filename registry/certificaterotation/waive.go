@@ -23,8 +23,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// WaiveREST serves the subresource waive of a signer: a person decides that rotations continue without the evidence of
-// one member. A further waiver replaces the former one, and one that ends in the past withdraws it.
+// WaiveREST serves the subresource waive of a signer: an operator lets rotations continue without the evidence of one
+// member. A new waiver replaces the former one; a waiver that ends in the past withdraws it.
 type WaiveREST struct {
 	actions *Actions
 }
@@ -35,13 +35,13 @@ var (
 	_ rest.GroupVersionKindProvider = (*WaiveREST)(nil)
 )
 
-// NewWaiveREST makes the subresource.
+// NewWaiveREST returns the storage of the subresource.
 func NewWaiveREST(actions *Actions) *WaiveREST { return &WaiveREST{actions: actions} }
 
 // New implements rest.Storage.
 func (r *WaiveREST) New() runtime.Object { return &certrotation.Waiver{} }
 
-// Destroy implements rest.Storage. There is nothing to destroy.
+// Destroy implements rest.Storage.
 func (r *WaiveREST) Destroy() {}
 
 // GroupVersionKind implements rest.GroupVersionKindProvider.
@@ -97,7 +97,7 @@ func endOf(asked *certrotation.Waiver, now time.Time) time.Time {
 	return asked.Expires.Time
 }
 
-// waive writes the record of a waiver and waits until the inventory has seen it.
+// waive writes the record of a waiver and waits until the inventory has observed it.
 func (a *Actions) waive(ctx context.Context, t *target, w *trust.Waiver, dryRun []string) error {
 	wanted, err := record.OfWaiver(t.namespace, t.domain.Name, w)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *Actions) waive(ctx context.Context, t *target, w *trust.Waiver, dryRun 
 	return nil
 }
 
-// withdraw deletes the record of a waiver, if there is one, and waits until the inventory has seen that.
+// withdraw deletes the record of a waiver, if there is one, and waits until the inventory has observed the deletion.
 func (a *Actions) withdraw(ctx context.Context, t *target, w *trust.Waiver, dryRun []string) error {
 	name := record.WaiverName(t.domain.Name, w.Party, w.Member)
 	err := a.client.ConfigV1alpha1().RotationRecords(t.namespace).Delete(ctx, name, metav1.DeleteOptions{DryRun: dryRun})

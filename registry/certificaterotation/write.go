@@ -18,19 +18,19 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Bounds of what is recorded about a user, in characters.
+// Bounds of a recorded user, in characters.
 const (
 	maxUserName = 256
 	maxUserUID  = 128
 )
 
-// isRace reports whether somebody else wrote the record at the same time.
+// isRace reports whether another client wrote the record at the same time.
 func isRace(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// writeError converts an error about a record into one about this resource: what the model refuses, and a record that
-// has changed or cannot be changed, is a conflict. Other errors of the API server are passed on with their text.
+// writeError converts an error about a record into an error about this resource. A refusal of registry/trust and a
+// record that has changed or cannot be changed become conflicts. Other errors of the API server keep their text.
 func writeError(name string, err error) error {
 	if _, ok := errors.AsType[*trust.Refusal](err); ok {
 		return refused(name, err)
@@ -42,7 +42,7 @@ func writeError(name string, err error) error {
 		return apierrors.NewConflict(resource(), name, fmt.Errorf("it has changed in the meantime, try again: %w", err))
 	}
 	if apierrors.IsBadRequest(err) {
-		// What was asked for is not at fault: this program made the record.
+		// The caller is not at fault: this program made the record.
 		return apierrors.NewInternalError(record.Explain(err))
 	}
 	return err
@@ -55,7 +55,6 @@ func versionOf(written *configv1alpha1.RotationRecord, err error) (string, error
 	return written.ResourceVersion, nil
 }
 
-// awaitRecord waits until the inventory knows a record at a version or a later one.
 func (a *Actions) awaitRecord(ctx context.Context, namespace, name, version string) {
 	a.await(ctx, namespace, func() bool {
 		sources := a.inventory.Sources(namespace)
@@ -63,7 +62,8 @@ func (a *Actions) awaitRecord(ctx context.Context, namespace, name, version stri
 	})
 }
 
-// reached reports whether a version is another one or a later one. Versions that cannot be compared are not later.
+// reached reports whether a version is the wanted one or a later one. Versions that cannot be compared count as not
+// reached.
 func reached(have, want string) bool {
 	order, err := resourceversion.CompareResourceVersion(have, want)
 	return err == nil && order >= 0
@@ -78,7 +78,7 @@ func userName(ctx context.Context) string {
 	return first(name, maxUserName)
 }
 
-// userUID is "" for users that have none, such as those of client certificates.
+// userUID returns "" for users without a UID, such as those of client certificates.
 func userUID(ctx context.Context) string {
 	user, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -87,7 +87,6 @@ func userUID(ctx context.Context) string {
 	return first(user.GetUID(), maxUserUID)
 }
 
-// first returns at most so many characters of a text.
 func first(text string, most int) string {
 	if utf8.RuneCountInString(text) > most {
 		return string([]rune(text)[:most])

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Stage is the column of the stage.
+// Stage returns the column of the stage.
 func Stage() metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: "Stage", Type: "string", Description: "Stage of the trust domain's rotation."}
 }
@@ -23,7 +23,7 @@ func Stage() metav1.TableColumnDefinition {
 // None is the cell of a value that does not exist.
 const None = "<none>"
 
-// Until is the cell for the time until t; past is the cell if t is over.
+// Until returns the cell for the time until t, or past if t is over.
 func Until(t *metav1.Time, now time.Time, past string) string {
 	if t.IsZero() {
 		return None
@@ -35,7 +35,7 @@ func Until(t *metav1.Time, now time.Time, past string) string {
 	return duration.HumanDuration(left)
 }
 
-// Age is the cell for the time since t.
+// Age returns the cell for the time since t.
 func Age(t metav1.Time, now time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -47,7 +47,7 @@ func Age(t metav1.Time, now time.Time) string {
 const unknown = "?"
 
 // Trust renders a count as TRUSTED/TOTAL. Members without current evidence must not look like members that do not
-// trust: their number is shown in addition, and the cell is unknown if it is all of them.
+// trust, so their number follows. If there is no evidence of any, the cell is unknown.
 func Trust(count certrotation.TrustCount) string {
 	switch {
 	case count.Unknown == 0:
@@ -58,7 +58,7 @@ func Trust(count certrotation.TrustCount) string {
 	return fmt.Sprintf("%d/%d (%d%s)", count.Trusted, count.Total, count.Unknown, unknown)
 }
 
-// Ready renders the condition Ready as its status.
+// Ready renders the status of the condition Ready.
 func Ready(conditions []metav1.Condition) string {
 	condition := meta.FindStatusCondition(conditions, certrotation.ConditionReady)
 	if condition == nil {
@@ -67,7 +67,7 @@ func Ready(conditions []metav1.Condition) string {
 	return string(condition.Status)
 }
 
-// Blocker renders the first blocker with the party, member or object that it is about, and the number of further ones.
+// Blocker renders the first blocker with its party, member or object, and the number of the others.
 func Blocker(blockers []certrotation.Blocker) string {
 	if len(blockers) == 0 {
 		return None

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Table makes the table of an object or a list: one row for each object, with the cells that row returns.
+// Table builds the table of an object or a list: one row for each object, with the cells that row returns.
 func Table(object, options runtime.Object, headers []metav1.TableColumnDefinition, row func(runtime.Object) ([]any, error)) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {

@@ -13,16 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// purpose keeps these hashes apart from those of other content, and has the version of the format.
+// purpose separates these hashes from hashes of other content, and carries the version of the format.
 const purpose = "certrotation mounted content 1"
 
-// OfSecret is the hash of a Secret, in lower-case hexadecimal.
+// OfSecret returns the hash of a Secret's content, in lower-case hexadecimal.
 func OfSecret(secret *corev1.Secret) string { return of(secret.Data) }
 
-// OfConfigMap is the hash of a ConfigMap, in lower-case hexadecimal.
+// OfConfigMap returns the hash of a ConfigMap's content, in lower-case hexadecimal.
 func OfConfigMap(config *corev1.ConfigMap) string { return of(valuesOf(config)) }
 
-// valuesOf are those of data and binaryData together.
 func valuesOf(config *corev1.ConfigMap) map[string][]byte {
 	content := make(map[string][]byte, len(config.Data)+len(config.BinaryData))
 	maps.Copy(content, config.BinaryData)
@@ -32,7 +31,7 @@ func valuesOf(config *corev1.ConfigMap) map[string][]byte {
 	return content
 }
 
-// Valid says whether a text may be such a hash.
+// Valid reports whether a text has the form of such a hash.
 func Valid(hash string) bool {
 	raw, err := hex.DecodeString(hash)
 	return err == nil && len(raw) == sha256.Size && hex.EncodeToString(raw) == hash
@@ -52,7 +51,7 @@ func of(content map[string][]byte) string {
 		write(content[key])
 	}
 	sum := hex.EncodeToString(digest.Sum(nil))
-	// The digest still has the end of the last value, which may be of a private key.
+	// Overwrite the end of the last value, which the digest still holds and which may be part of a private key.
 	digest.Write(make([]byte, digest.BlockSize()))
 	return sum
 }

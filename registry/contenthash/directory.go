@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// Bounds of a directory: what fits into one object of Kubernetes, and a little.
+// Bounds of a directory, slightly above what one Kubernetes object can hold.
 const (
 	maxFiles = 4096
 	maxBytes = 2 << 20
 )
 
 const (
-	// hidden is how the names begin that kubelet keeps for itself.
+	// hidden is the prefix of names that kubelet reserves.
 	hidden = ".."
-	// generation is kubelet's link to the directory that has the files. Each visible name is a link through it, and a swap of the
-	// content is a rename of this one link.
+	// generation is kubelet's link to the directory with the files. Each visible name is a link through it. kubelet
+	// swaps the content by renaming this one link.
 	generation = "..data"
 )
 
-// OfDirectory is the content that a mounted Secret or ConfigMap shows. It fails while kubelet swaps the content under it, with
-// an error that is fs.ErrNotExist.
+// OfDirectory returns the content of a mounted Secret or ConfigMap. If kubelet swaps the content meanwhile, the error
+// is fs.ErrNotExist.
 func OfDirectory(directory fs.FS) (Content, error) {
 	dir, err := current(directory)
 	if err != nil {
@@ -57,7 +57,7 @@ func OfDirectory(directory fs.FS) (Content, error) {
 	return contentOf(content), nil
 }
 
-// current is the directory that has the files: the generation of kubelet, or the directory itself where there is none.
+// current returns the directory with the files: kubelet's generation, or the directory itself if there is none.
 func current(directory fs.FS) (string, error) {
 	info, err := fs.Lstat(directory, generation)
 	switch {

@@ -13,42 +13,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SupersededKey is the key under which a ConfigMap, or the Secret of a leaf, names the contents that it had before this one: their
-// hashes, newest first, one a line.
+// SupersededKey is the key under which a ConfigMap, or the Secret of a leaf, lists its former contents: their hashes,
+// newest first, one a line.
 const SupersededKey = "superseded-contents"
 
-// MaxSuperseded bounds how many are named. A rotation replaces two contents.
+// MaxSuperseded bounds the length of the list. A rotation replaces two contents.
 const MaxSuperseded = 32
 
-// Content is what one object has, or the directory that shows it.
+// Content is the content of one object, or of the directory that shows it.
 type Content struct {
 	Hash string
-	// Superseded are the hashes of the contents that it says it has replaced, newest first.
+	// Superseded are the hashes of the former contents that it lists, newest first.
 	Superseded []string
 }
 
-// Reaches says whether this is the content of a hash, or a later one of the same object.
+// Reaches reports whether this is the content with that hash, or a later one of the same object.
 func (c *Content) Reaches(hash string) bool {
 	return c.Hash == hash || slices.Contains(c.Superseded, hash)
 }
 
-// Succession is what a content has to say that replaces this one.
+// Succession returns the list for a content that replaces this one.
 func (c *Content) Succession() []string {
 	return append([]string{c.Hash}, c.Superseded[:min(len(c.Superseded), MaxSuperseded-1)]...)
 }
 
-// ContentOfConfigMap is the content of a ConfigMap.
+// ContentOfConfigMap returns the content of a ConfigMap.
 func ContentOfConfigMap(config *corev1.ConfigMap) Content { return contentOf(valuesOf(config)) }
 
-// ContentOfSecret is the content of a Secret.
+// ContentOfSecret returns the content of a Secret.
 func ContentOfSecret(secret *corev1.Secret) Content { return contentOf(secret.Data) }
 
 func contentOf(values map[string][]byte) Content {
 	return Content{Hash: of(values), Superseded: supersededIn(values)}
 }
 
-// tie begins the list of a leaf, followed by the hash of its certificate: the list of another certificate says nothing, whoever has
-// left it there.
+// tie begins the list of a leaf, followed by the hash of its certificate. A list that names another certificate is
+// ignored.
 const tie = "certificate "
 
 func tieTo(certificate []byte) string {
@@ -68,8 +68,9 @@ func supersededIn(values map[string][]byte) []string {
 	return parseSuperseded(list)
 }
 
-// SupersedeSecret has the Secret of a leaf that is about to be written name the content that it replaces: former is the Secret as it
-// is. A content that stays as it is, and one with another certificate, is not replaced: whoever starts with that presents another leaf.
+// SupersedeSecret adds the former content to the list of a leaf's Secret before it is written. If the content is
+// unchanged, it does nothing. A content with another certificate gets no list, because a process that starts with it
+// presents another leaf.
 func SupersedeSecret(secret, former *corev1.Secret) {
 	was, certificate := ContentOfSecret(former), secret.Data[corev1.TLSCertKey]
 	switch {
@@ -81,14 +82,14 @@ func SupersedeSecret(secret, former *corev1.Secret) {
 	}
 }
 
-// SupersedeConfigMap has a ConfigMap that is about to be written name the content that it replaces: former is the ConfigMap as it
-// is. A content that stays as it is, and one that was empty, is not replaced.
+// SupersedeConfigMap adds the former content to the list of a ConfigMap before it is written. It does nothing if the
+// content is unchanged, or if the former one was empty.
 func SupersedeConfigMap(config, former *corev1.ConfigMap) {
 	was := ContentOfConfigMap(former)
 	if len(former.Data)+len(former.BinaryData) == 0 || OfConfigMap(config) == was.Hash {
 		return
 	}
-	// A key is in one of the two only.
+	// A key must not be in both data and binaryData.
 	delete(config.BinaryData, SupersededKey)
 	if config.Data == nil {
 		config.Data = map[string]string{}
@@ -96,10 +97,9 @@ func SupersedeConfigMap(config, former *corev1.ConfigMap) {
 	config.Data[SupersededKey] = was.succession()
 }
 
-// succession is Succession as it is written.
 func (c *Content) succession() string { return strings.Join(c.Succession(), "\n") + "\n" }
 
-// parseSuperseded reads the hashes of a value. One that has anything else says nothing.
+// parseSuperseded parses the hashes of a value. A value with anything else yields none.
 func parseSuperseded(value []byte) []string {
 	var out []string
 	for line := range strings.Lines(string(value)) {

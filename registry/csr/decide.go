@@ -13,13 +13,13 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// backdate sets the start of certificates before now, for verifiers whose clocks are behind.
+// backdate is how far certificates start before now, for verifiers whose clocks are behind.
 const backdate = 5 * time.Minute
 
-// Policy is the configuration on which a decision depends.
+// Policy is the configuration of Decide.
 type Policy struct {
 	Nodes *Nodes
-	// Validity by profile: the default, and the maximum that a request can ask for.
+	// Validity by profile: the default, and the maximum that a request can have.
 	Validity map[Profile]time.Duration
 }
 
@@ -74,8 +74,8 @@ func (p Policy) Decide(object *certificatesv1.CertificateSigningRequest, request
 	}, nil
 }
 
-// nodeOf returns the node that the common name ends with. Organization and prefix of the common name must be those of
-// the signer name.
+// nodeOf returns the node at the end of the common name. Organization and prefix of the common name must match the
+// signer name.
 func (t terms) nodeOf(request *Request) (string, error) {
 	if request.Organization != t.organization {
 		return "", refuse(SubjectNotAllowed, "the organization of the subject is %s; for the signer %s it must be %q",
@@ -104,16 +104,17 @@ func (r *Request) addressTexts() []string {
 	return out
 }
 
-// Sign makes the certificate, which never outlives the CA. An error means that the CA cannot sign; it is not a refusal.
+// Sign issues the certificate, which never outlives the CA. An error means that the CA cannot sign; it is not a
+// refusal.
 func (a *Approval) Sign(ca *pki.Pair, now time.Time) (*pki.Certificate, error) {
 	return ca.Certify(a.leaf, a.request.PublicKey, now)
 }
 
-// PublicKeyHash is the hash of the key to certify, in the form of pki.Certificate.PublicKeyHash.
+// PublicKeyHash is the hash of the certificate's key, in the form of pki.Certificate.PublicKeyHash.
 func (a *Approval) PublicKeyHash() string { return a.request.PublicKeyHash }
 
-// GroupBootstrappers is the group whose members may ask for every configured node. The holder of a bootstrap token is
-// in it.
+// GroupBootstrappers is the group whose members may ask for every configured node. Holders of bootstrap tokens are in
+// it.
 const GroupBootstrappers = "system:bootstrappers"
 
 const (
@@ -127,8 +128,8 @@ type Requester struct {
 	Groups []string
 }
 
-// mayAskFor refuses unless the requester is a bootstrapper, who may ask for every node, or the node itself (by the
-// client certificate of its kubelet).
+// mayAskFor refuses a requester unless it is a bootstrapper, who may ask for every node, or the node itself. A node
+// proves itself by the client certificate of its kubelet.
 func (r Requester) mayAskFor(node string) error {
 	if slices.Contains(r.Groups, GroupBootstrappers) {
 		return nil

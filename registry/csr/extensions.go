@@ -10,8 +10,7 @@ import (
 	"encoding/hex"
 )
 
-// checkExtensions refuses extensions that the requester would not get. Key usages are ignored here: spec.usages
-// decides.
+// checkExtensions refuses extensions that the certificate would not get. It ignores key usages: spec.usages decides.
 func checkExtensions(extensions []pkix.Extension) error {
 	seen := map[string]bool{}
 	for _, extension := range extensions {
@@ -37,7 +36,7 @@ func checkExtensions(extensions []pkix.Extension) error {
 	return nil
 }
 
-// checkNameKinds refuses alternative names of the kinds that crypto/x509 silently ignores.
+// checkNameKinds refuses the kinds of alternative names that crypto/x509 silently ignores.
 func checkNameKinds(value []byte) error {
 	var names []asn1.RawValue
 	if rest, err := asn1.Unmarshal(value, &names); err != nil || len(rest) > 0 {

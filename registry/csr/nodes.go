@@ -14,9 +14,9 @@ import (
 	"certrotation.dev/apis/document"
 )
 
-// Nodes are the nodes for which certificates are signed, and the names that these may carry.
+// Nodes are the nodes for which the signer signs, and the names that their certificates may carry.
 type Nodes struct {
-	// Shared names may stand in the certificate of every node, such as localhost.
+	// Shared names, such as localhost, may be in the certificate of every node.
 	Shared Names  `json:"shared,omitempty"`
 	Nodes  []Node `json:"nodes"`
 }
@@ -27,7 +27,7 @@ type Node struct {
 	Names `json:",inline"`
 }
 
-// Names of a server.
+// Names are the names of a server.
 type Names struct {
 	DNSNames    []string `json:"dnsNames,omitempty"`
 	IPAddresses []string `json:"ipAddresses,omitempty"`
@@ -36,7 +36,7 @@ type Names struct {
 // MaxNodesBytes bounds a file of nodes.
 const MaxNodesBytes = 1 << 20
 
-// ParseNodes reads a file of nodes, in which every field has to be known.
+// ParseNodes parses a file of nodes. It refuses unknown fields.
 func ParseNodes(data []byte) (*Nodes, error) {
 	nodes := &Nodes{}
 	if err := document.Unmarshal(data, MaxNodesBytes, nodes, true); err != nil {
@@ -45,7 +45,7 @@ func ParseNodes(data []byte) (*Nodes, error) {
 	return nodes, nil
 }
 
-// AddName adds a DNS name or an IP address, whichever it is.
+// AddName adds a DNS name or an IP address.
 func (n *Names) AddName(name string) {
 	if _, err := netip.ParseAddr(name); err == nil {
 		n.IPAddresses = append(n.IPAddresses, name)
@@ -54,7 +54,7 @@ func (n *Names) AddName(name string) {
 	n.DNSNames = append(n.DNSNames, name)
 }
 
-// Validate returns everything that is wrong with the nodes.
+// Validate returns all errors of the nodes.
 func (n *Nodes) Validate() error {
 	var errs []error
 	if len(n.Nodes) == 0 {
@@ -91,7 +91,6 @@ func (n *Names) validate(what string) []error {
 	return errs
 }
 
-// node finds a node by its name.
 func (n *Nodes) node(name string) (*Node, error) {
 	var known []string
 	for i := range n.Nodes {
@@ -103,7 +102,6 @@ func (n *Nodes) node(name string) (*Node, error) {
 	return nil, refuse(NodeNotAllowed, "the node %s is not configured; this signer signs for %s", quote(name), quoteAll(known))
 }
 
-// check refuses the first name that a certificate of the node may not carry.
 func (n *Nodes) check(node *Node, dnsNames []string, addresses []netip.Addr) error {
 	for _, name := range dnsNames {
 		if name == "" {

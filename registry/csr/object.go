@@ -22,15 +22,15 @@ import (
 // MaxObjectBytes bounds a whole CertificateSigningRequest.
 const MaxObjectBytes = 64 << 10
 
-// minExpirationSeconds is the minimum that the Kubernetes API requires too.
+// minExpirationSeconds is also the minimum of the Kubernetes API.
 const minExpirationSeconds = 600
 
 // protobufMagic is the prefix of every object that the Kubernetes API encodes as protobuf.
 const protobufMagic = "k8s\x00"
 
-// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1 from JSON. Unknown and duplicate fields are
-// refused: a field that this signer does not know might restrict what the requester wants. Fields that only a server
-// may set are dropped. The object is nil if it has no valid name.
+// DecodeObject decodes a CertificateSigningRequest of certificates.k8s.io/v1 from JSON. It refuses unknown and
+// duplicate fields, because an unknown field might restrict what the requester wants. It drops fields that only a
+// server may set. The object is nil if it has no valid name.
 func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkSize(data); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func TypeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"}
 }
 
-// checkKind accepts an object without a kind, since typed clients leave it out: the URL determines it.
+// checkKind accepts an object without a kind: typed clients leave it out, because the URL determines it.
 func checkKind(have metav1.TypeMeta) error {
 	want := TypeMeta()
 	if (have.APIVersion != "" && have.APIVersion != want.APIVersion) || (have.Kind != "" && have.Kind != want.Kind) {
@@ -128,7 +128,7 @@ func checkFields(in *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// SameRequest reports whether two objects ask for the same, so that the second one is a repetition of the first.
+// SameRequest reports whether the second object repeats the request of the first.
 func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
 	seconds := func(o *certificatesv1.CertificateSigningRequest) string {
 		if o.Spec.ExpirationSeconds == nil {
@@ -143,7 +143,7 @@ func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
 // reasonApproved is the reason of the condition Approved.
 const reasonApproved = "BootstrapPolicy"
 
-// Approve sets the condition Approved, and the certificate followed by its CA.
+// Approve sets the condition Approved, and as certificate the leaf followed by its CA.
 func Approve(object *certificatesv1.CertificateSigningRequest, approval *Approval, leaf, ca *pki.Certificate, now time.Time) {
 	object.Status.Certificate = pki.EncodeCertificates(leaf, ca)
 	object.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, reasonApproved,
@@ -165,7 +165,7 @@ func condition(kind certificatesv1.RequestConditionType, reason, message string,
 	}
 }
 
-// Issued returns the certificate that an object carries, nil if there is none that can be parsed.
+// Issued returns the certificate in the status of an object, nil if none can be parsed.
 func Issued(object *certificatesv1.CertificateSigningRequest) *pki.Certificate {
 	certs, err := pki.ParseChain(object.Status.Certificate)
 	if err != nil {

@@ -17,16 +17,16 @@ type Profile string
 
 // The profiles.
 const (
-	// EtcdPeer is what members of etcd present to each other, as servers and as clients.
+	// EtcdPeer is the certificate that etcd members present to each other, as servers and as clients.
 	EtcdPeer Profile = "EtcdPeer"
-	// EtcdServer is what a member presents to its clients. It is a client too, since the HTTP gateway of a member dials
-	// the member itself with it.
+	// EtcdServer is the certificate that a member presents to its clients. It is a client certificate too, because
+	// the member's HTTP gateway dials the member itself with it.
 	EtcdServer Profile = "EtcdServer"
-	// EtcdMetric is what the metrics endpoint of a member presents, signed by a CA of its own.
+	// EtcdMetric is the certificate of a member's metrics endpoint, signed by a CA of its own.
 	EtcdMetric Profile = "EtcdMetric"
 )
 
-// Authority says which CA signs.
+// Authority names the CA that signs.
 type Authority string
 
 // The authorities.
@@ -78,7 +78,6 @@ func (p Profile) terms() terms {
 	return terms{}
 }
 
-// profileOf finds the profile by the signer name.
 func profileOf(signerName string) (terms, error) {
 	var known []string
 	for _, t := range allTerms() {
@@ -93,7 +92,7 @@ func profileOf(signerName string) (terms, error) {
 	return terms{}, refuse(UnknownSignerName, "spec.signerName is %s; this signer knows %s", quote(signerName), strings.Join(known, ", "))
 }
 
-// usagesOf checks the requested usages against those of the profile. Usages that were not requested are not granted.
+// usagesOf checks the requested usages against the profile. Usages that were not requested are not granted.
 func (t terms) usagesOf(asked []certificatesv1.KeyUsage) ([]pki.Usage, error) {
 	var usages []pki.Usage
 	for i, usage := range asked {
@@ -101,7 +100,8 @@ func (t terms) usagesOf(asked []certificatesv1.KeyUsage) ([]pki.Usage, error) {
 			return nil, refuse(InvalidObject, "spec.usages has %s twice", quote(string(usage)))
 		}
 		switch usage {
-		// Every certificate may sign handshakes. Key encipherment is for RSA only; the certificate gets it by its kind of key.
+		// Every certificate may sign handshakes. Key encipherment is for RSA only; the kind of key decides whether
+		// the certificate gets it.
 		case certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment:
 			continue
 		case certificatesv1.UsageServerAuth:

@@ -9,34 +9,34 @@ import (
 	"strings"
 )
 
-// Reason is the machine-readable part of a refusal, in the form of the reason of a condition.
+// Reason is the machine-readable part of a refusal, usable as the reason of a condition.
 type Reason string
 
 // The reasons of refusals.
 const (
-	// InvalidObject: the CertificateSigningRequest itself is not valid.
+	// InvalidObject: the CertificateSigningRequest itself is invalid.
 	InvalidObject Reason = "InvalidObject"
 	// InvalidName: metadata.name is not a DNS subdomain.
 	InvalidName Reason = "InvalidName"
 	// InvalidRequest: spec.request is not exactly one valid PKCS#10 request.
 	InvalidRequest Reason = "InvalidRequest"
-	// InvalidSignature: the request is not signed by the key that it is for.
+	// InvalidSignature: the request is not signed with its own key.
 	InvalidSignature Reason = "InvalidSignature"
 	// InvalidExpiration: spec.expirationSeconds is less than ten minutes.
 	InvalidExpiration Reason = "InvalidExpiration"
-	// UnknownSignerName: spec.signerName does not belong to any profile that this signer has a CA for.
+	// UnknownSignerName: no profile that this signer has a CA for has this spec.signerName.
 	UnknownSignerName Reason = "UnknownSignerName"
-	// SubjectNotAllowed: the subject is not that of the profile.
+	// SubjectNotAllowed: the subject does not match the profile.
 	SubjectNotAllowed Reason = "SubjectNotAllowed"
 	// NodeNotAllowed: the node is not configured.
 	NodeNotAllowed Reason = "NodeNotAllowed"
-	// NameNotAllowed: an alternative name is not one of the node's, or there is none.
+	// NameNotAllowed: an alternative name is not configured for the node, or there is none.
 	NameNotAllowed Reason = "NameNotAllowed"
 	// KeyNotAllowed: the key is too weak, or of an unsupported kind.
 	KeyNotAllowed Reason = "KeyNotAllowed"
 	// KeyHeld: the node already has a certificate of the profile for another key.
 	KeyHeld Reason = "KeyHeld"
-	// UsageNotAllowed: spec.usages is not within the profile.
+	// UsageNotAllowed: spec.usages exceeds the profile, or lacks a required usage.
 	UsageNotAllowed Reason = "UsageNotAllowed"
 	// ExtensionNotAllowed: the request asks for an extension that is never granted.
 	ExtensionNotAllowed Reason = "ExtensionNotAllowed"
@@ -54,7 +54,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// Malformed reports whether the request could not even be evaluated, as opposed to one that was evaluated and denied.
+// Malformed reports whether the request could not be evaluated at all, as opposed to evaluated and denied.
 func (r *Refusal) Malformed() bool {
 	switch r.Reason {
 	case InvalidObject, InvalidName, InvalidRequest, InvalidSignature, InvalidExpiration:
@@ -64,7 +64,7 @@ func (r *Refusal) Malformed() bool {
 	}
 }
 
-// RefusalOf returns the refusal that err is or wraps, nil if it is none.
+// RefusalOf returns the refusal in the chain of err, nil if there is none.
 func RefusalOf(err error) *Refusal {
 	refusal, _ := errors.AsType[*Refusal](err)
 	return refusal

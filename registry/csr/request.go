@@ -15,7 +15,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// MaxRequestBytes bounds spec.request. A request with an RSA key of 4096 bits and a dozen names has less than 3 KiB.
+// MaxRequestBytes bounds spec.request. A request with an RSA key of 4096 bits and a dozen names is smaller than 3
+// KiB.
 const MaxRequestBytes = 16 << 10
 
 // maxNames bounds the alternative names of a request.
@@ -23,18 +24,18 @@ const maxNames = 64
 
 const blockRequest = "CERTIFICATE REQUEST"
 
-// Request is a PKCS#10 request with a valid signature that asks for nothing that is never granted.
+// Request is a PKCS#10 request with a valid signature, without anything that is never granted.
 type Request struct {
 	Organization string
 	CommonName   string
 	DNSNames     []string
 	IPAddresses  []netip.Addr
 	PublicKey    crypto.PublicKey
-	// PublicKeyHash is also that of the certificate to be signed.
+	// PublicKeyHash is also the key hash of the certificate to sign.
 	PublicKeyHash string
 }
 
-// parseRequest reads and checks the content of spec.request. Errors are refusals.
+// parseRequest parses and checks spec.request. Errors are refusals.
 func parseRequest(data []byte) (*Request, error) {
 	der, err := decodeRequest(data)
 	if err != nil {
@@ -44,7 +45,7 @@ func parseRequest(data []byte) (*Request, error) {
 	if err != nil {
 		return nil, refuse(InvalidRequest, "spec.request is not a certificate request: %.*s", maxQuoted, err.Error())
 	}
-	// The key is checked before the signature, because verifying with a huge modulus would be expensive.
+	// Check the key before the signature: verifying with a huge modulus would be expensive.
 	if algorithm := pki.AlgorithmOf(parsed.PublicKey); !algorithm.Valid() {
 		return nil, refuse(KeyNotAllowed, "the key of the request is %s; make a new one of the kind %s", algorithm, keyKinds())
 	}
@@ -61,7 +62,7 @@ func parseRequest(data []byte) (*Request, error) {
 	return request, request.readNames(parsed)
 }
 
-// decodeRequest accepts exactly one PEM block and nothing else, so that no two readers see different requests.
+// decodeRequest accepts exactly one PEM block and nothing else, so that no two parsers see different requests.
 func decodeRequest(data []byte) ([]byte, error) {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -89,8 +90,8 @@ func keyKinds() string {
 	return quoteAll(out)
 }
 
-// readSubject accepts exactly one organization and one common name. A second one of either, which some readers see and
-// others do not, is refused, and so is every other attribute.
+// readSubject accepts exactly one organization and one common name. It refuses a second one of either, which some
+// parsers see and others do not, and every other attribute.
 func (r *Request) readSubject(attributes []pkix.AttributeTypeAndValue) error {
 	var organizations, commonNames []string
 	for _, attribute := range attributes {

@@ -12,10 +12,10 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// clockTolerance is how far file times may lie in the future: filesystems and clocks round.
+// clockTolerance is how far file times may be in the future: filesystems and clocks round.
 const clockTolerance = 2 * time.Minute
 
-// Diagnose says what does not fit together on a disk, what is in use first.
+// Diagnose returns what is inconsistent on a disk, with findings about the parts in use first.
 func Diagnose(d *nodedisk.Disk, now time.Time) []Finding {
 	out := checkClock(d, now)
 	directory, current := d.Running()
@@ -43,7 +43,7 @@ func Diagnose(d *nodedisk.Disk, now time.Time) []Finding {
 	return out
 }
 
-// checkClock compares the clock with what cannot be from the future.
+// checkClock compares the clock with certificates and files that cannot be from the future.
 func checkClock(d *nodedisk.Disk, now time.Time) []Finding {
 	var out []Finding
 	if newest, what := d.NewestBeginning(); now.Before(newest) {
@@ -87,7 +87,7 @@ func checkManifest(d *nodedisk.Disk) []Finding {
 	return append([]Finding{f}, checkModes(m.Defects)...)
 }
 
-// checkModes warns of modes only: an operator may run a manifest that the installer has not made.
+// checkModes warns of modes only: an operator may run a manifest that the installer did not write.
 func checkModes(defects nodedisk.Defects) []Finding {
 	var out []Finding
 	for _, d := range defects {
@@ -109,7 +109,7 @@ func checkDirectory(directory *nodedisk.Directory) []Finding {
 	return out
 }
 
-// describe names what is in use, so that nodes can be compared.
+// describe reports the generation in use, so that an operator can compare nodes.
 func describe(g *nodedisk.Generation) Finding {
 	var ends time.Time
 	for i := range g.Pairs {
@@ -129,7 +129,7 @@ func describe(g *nodedisk.Generation) Finding {
 	}
 }
 
-// describeOthers says of each generation that is not in use whether it would work.
+// describeOthers reports for each generation that is not in use whether it would work.
 func describeOthers(d *nodedisk.Disk, running *nodedisk.Directory, current *nodedisk.Generation, now time.Time) []Finding {
 	var out []Finding
 	for _, g := range d.Generations() {
@@ -147,7 +147,7 @@ func describeOthers(d *nodedisk.Disk, running *nodedisk.Directory, current *node
 	return out
 }
 
-// usesOf are the files that the manifest of a directory wants, or why that manifest cannot be used.
+// usesOf returns the files that the manifest of a directory requires, or why that manifest is unusable.
 func usesOf(d *nodedisk.Disk, directory *nodedisk.Directory, running bool) (uses []string, problem string) {
 	m := &directory.Manifest
 	if running {

@@ -1,22 +1,22 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diagnosis says what does not fit together on the disk of a node that runs a static pod with certificates, which
-// of the generations on it would work, and what has to be made anew when none does. It is for the hours without an API
-// server: `certrotation doctor` prints its findings and `certrotation recover` does what its plans say.
+// Package diagnosis finds what is inconsistent on the disk of a node that runs a static pod with certificates. It
+// tells which generations on the disk would work, and what to reissue if none does. It is for an outage of the API
+// server: `certrotation doctor` prints its findings, and `certrotation recover` executes its plans.
 //
-// What is on the disk, registry/nodedisk reads; a Sighting is what one handshake with a peer has shown. All
-// functions are pure: no I/O, no clock but the one passed in, no private key. Values are never changed after they were
-// made. The package starts no goroutine.
+// registry/nodedisk reads the disk; a Sighting is the result of one handshake with a peer. All functions are pure: no
+// I/O, no clock but an argument, no private key. Values are immutable. The package starts no goroutine.
 //
-// Rules that decide everything else:
+// Rules behind everything else:
 //
-//   - certificates count, not names, numbers or dates of files: a generation works if its files are the ones that were
-//     installed, each pair belongs together and chains to the generation's own trust, and everything is valid now;
-//   - what is in use is what the manifest mounts and the pointer beside it points at. Only that can be an error; what
-//     is wrong with another generation says no more than that it is of no help;
-//   - a generation is accepted by a quorum if, together with this node, a majority of the members accept its leaf and
-//     present leaves that its trust verifies. Who cannot be reached has accepted nothing;
-//   - an authority that expired is replaced by one with the same subject and key, so that nodes which know nothing of each
-//     other make certificates that all of them accept. Nothing else of the trust on a disk is changed.
+//   - Certificates count; names, numbers and dates of files do not. A generation works if three things hold: its
+//     files are the installed ones, each pair matches and chains to the generation's own trust, and everything is
+//     valid now.
+//   - In use are the directory that the manifest mounts and the generation that its pointer names. Only these can
+//     have errors; a defect of another generation only means that it cannot help.
+//   - A quorum accepts a generation if, together with this node, a majority of members accepts its leaf and
+//     presents leaves that its trust verifies. An unreachable member has accepted nothing.
+//   - A re-signed authority, with the same subject and key, replaces an expired one. So nodes that know nothing
+//     of each other make certificates that all of them accept. Nothing else of the trust on a disk changes.
 package diagnosis

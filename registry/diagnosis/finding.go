@@ -13,15 +13,15 @@ type Severity string
 
 // Severities.
 const (
-	// Error is what keeps the member from working, or will with its next restart.
+	// Error keeps the member from working now, or will after its next restart.
 	Error Severity = "error"
-	// Warning is what will become an error, or what somebody should look at.
+	// Warning will become an error, or needs an operator's attention.
 	Warning Severity = "warning"
-	// Info is what helps to decide.
+	// Info helps to decide.
 	Info Severity = "info"
 )
 
-// Reasons of findings, beside those of defects.
+// Reasons of findings, in addition to the reasons of defects.
 const (
 	ReasonManifestMounts       nodedisk.Reason = "ManifestMounts"
 	ReasonNotYetValid          nodedisk.Reason = pki.ReasonNotYetValid
@@ -42,13 +42,13 @@ const (
 	ReasonPeersUnknown         nodedisk.Reason = "PeersUnknown"
 )
 
-// Finding is one thing that a person should know.
+// Finding is one fact for an operator.
 type Finding struct {
 	Severity Severity        `json:"severity"`
 	Reason   nodedisk.Reason `json:"reason"`
 	// Object is a path or a member.
 	Object string `json:"object"`
-	// Message says what is so; NextStep what to do, "" if nothing.
+	// Message describes the fact. NextStep says what to do, "" if nothing.
 	Message  string `json:"message"`
 	NextStep string `json:"nextStep,omitempty"`
 }

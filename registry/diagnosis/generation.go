@@ -13,10 +13,10 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// soonPart is the part of a certificate's life before its end in which that is worth a warning.
+// soonPart is the last part of a certificate's life, as 1/soonPart, in which an approaching end causes a warning.
 const soonPart = 10
 
-// Check says what is wrong with a generation now. uses are the files that a manifest wants in it.
+// Check returns what is wrong with a generation now. uses are the files that a manifest requires in it.
 func Check(g *nodedisk.Generation, uses []string, now time.Time) []Finding {
 	out := checkFiles(g, uses)
 	for i := range g.Bundles {
@@ -28,7 +28,7 @@ func Check(g *nodedisk.Generation, uses []string, now time.Time) []Finding {
 	return out
 }
 
-// IsIntact says whether everything about a generation is right but the time.
+// IsIntact reports whether a generation is right in everything except validity in time.
 func IsIntact(g *nodedisk.Generation, uses []string) bool {
 	if len(g.Pairs) == 0 || Worst(checkFiles(g, uses)) == Error {
 		return false
@@ -41,15 +41,13 @@ func IsIntact(g *nodedisk.Generation, uses []string) bool {
 	return true
 }
 
-// works says whether a process could use a generation now.
 func works(g *nodedisk.Generation, uses []string, now time.Time) bool {
 	return IsIntact(g, uses) && Worst(Check(g, uses, now)) != Error
 }
 
-// nextOlder is what to do about a generation that does not work.
 const nextOlder = nextRecover + ": it names an older generation that works"
 
-// checkFiles says what is wrong with the files, but not who has signed a leaf, which checkPair does.
+// checkFiles returns what is wrong with the files. It leaves out the signers of leaves, which checkPair checks.
 func checkFiles(g *nodedisk.Generation, uses []string) []Finding {
 	var out []Finding
 	for _, d := range g.Defects {
@@ -142,7 +140,6 @@ func checkPair(g *nodedisk.Generation, p *nodedisk.Pair, now time.Time) []Findin
 	return []Finding{f}
 }
 
-// soon says whether a certificate ends within the last part of its life.
 func soon(c *pki.Certificate, now time.Time) bool {
 	return c.NotAfter.Sub(now) < c.NotAfter.Sub(c.NotBefore)/soonPart
 }

@@ -13,21 +13,21 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// maxBackdate is how far a reissued leaf begins before now at most, for nodes whose clock is behind.
+// maxBackdate bounds how far a reissued leaf begins before now, for nodes whose clocks are behind.
 const maxBackdate = time.Hour
 
-// Signer is a Secret of a signer: the certificates of all its slots whose keys are known.
+// Signer holds the certificates of a signer Secret: those of all slots whose keys are known.
 type Signer struct {
 	// Name of the Secret.
 	Name        string
 	Authorities []*pki.Certificate
 }
 
-// Reissue is what has to be made anew so that a generation works.
+// Reissue is the plan to make a generation work again.
 type Reissue struct {
 	// Resign are the authorities to re-sign, each with the Secret that holds it.
 	Resign []Resign
-	// Leaves of the generation to issue. The others are kept.
+	// Leaves of the generation to reissue. The others stay.
 	Leaves []ReissueLeaf
 	// Trust of the new generation, one for each bundle of the old one.
 	Trust []ReissueTrust
@@ -39,33 +39,33 @@ type Resign struct {
 	Certificate *pki.Certificate
 }
 
-// ReissueLeaf is a leaf that is made anew after the expired one.
+// ReissueLeaf is the successor of an expired leaf.
 type ReissueLeaf struct {
 	Name    string
 	Profile pki.Profile
-	// Authority signed the expired leaf: the new one is signed by it, or by what it is re-signed to.
+	// Authority signed the expired leaf. It signs the new one too, re-signed if necessary.
 	Authority *pki.Certificate
-	// Expired says when the former ended, for people.
+	// Expired is when the former leaf ended, for messages.
 	Expired time.Time
 }
 
 // ReissueTrust is a bundle of the new generation.
 type ReissueTrust struct {
 	Path string
-	// Keep are the anchors as they are; Resigned are those that are put in re-signed; Dropped are expired, and nobody has
-	// their key.
+	// Keep are the unchanged anchors. Resigned are the anchors to add re-signed. Dropped have expired, and no signer
+	// has their key.
 	Keep, Resigned, Dropped []*pki.Certificate
 }
 
-// NothingToDo says whether the generation is fine as it is.
+// NothingToDo reports whether the generation is fine as it is.
 func (r *Reissue) NothingToDo() bool { return len(r.Leaves) == 0 && !r.TrustChanges() }
 
-// TrustChanges says whether a process that runs has to start again to use the result.
+// TrustChanges reports whether a running process must restart to use the result.
 func (r *Reissue) TrustChanges() bool { return len(r.Resign) > 0 }
 
-// PlanReissue decides what to make anew. It changes no trust but what time has taken away: nodes that know nothing of each
-// other may be at different points of a rotation, and each keeps its own, so a leaf is made by the key that made it before.
-// It fails if a key is missing; the text says which, and what to do.
+// PlanReissue decides what to make anew. It changes only expired trust, and a leaf's successor is signed by the same
+// key. Nodes that know nothing of each other may be at different points of a rotation, and each keeps its own. If a
+// key is missing, the error names it and what to do.
 func PlanReissue(g *nodedisk.Generation, signers []Signer, now time.Time) (*Reissue, error) {
 	r := &Reissue{}
 	for i := range g.Pairs {
@@ -90,8 +90,8 @@ func PlanReissue(g *nodedisk.Generation, signers []Signer, now time.Time) (*Reis
 	return r, nil
 }
 
-// PlanLeaf decides whether a leaf has to be made anew, nil if not, and whether its signer has to be re-signed for that. The
-// signer is the one of the former certificate.
+// PlanLeaf returns the reissue of a leaf, nil if none is necessary, and its signer if that must be re-signed first.
+// The signer is the one of the former certificate.
 func PlanLeaf(name string, c *pki.Certificate, signers []Signer, now time.Time) (*ReissueLeaf, *Resign, error) {
 	if !ending(c, now) {
 		return nil, nil, nil
@@ -108,8 +108,8 @@ func PlanLeaf(name string, c *pki.Certificate, signers []Signer, now time.Time) 
 	return leaf, nil, nil
 }
 
-// planTrust keeps what is valid and re-signs what has expired. All authorities of a signer that the bundle knows belong to
-// it: a node may have missed the last revision before the lights went out.
+// planTrust keeps valid anchors and re-signs expired ones. If the bundle knows one authority of a signer, it gets all
+// of them: the node may have missed the last revision before the outage.
 func (r *Reissue) planTrust(b *nodedisk.Bundle, signers []Signer, now time.Time) (*ReissueTrust, error) {
 	t := &ReissueTrust{Path: b.Path}
 	add := func(to *[]*pki.Certificate, ca *pki.Certificate) {
@@ -154,15 +154,15 @@ func (r *Reissue) planTrust(b *nodedisk.Bundle, signers []Signer, now time.Time)
 	return t, nil
 }
 
-// resign notes that an authority is needed, which has to be re-signed if it has expired.
+// resign plans to re-sign an authority if it has expired.
 func (r *Reissue) resign(secret string, ca *pki.Certificate, now time.Time) {
 	if ending(ca, now) && !slices.ContainsFunc(r.Resign, func(other Resign) bool { return ca.Equal(other.Certificate) }) {
 		r.Resign = append(r.Resign, Resign{Secret: secret, Certificate: ca})
 	}
 }
 
-// signerOf finds the authority whose key signed a certificate; of several certificates of that key, the one that is valid
-// longest.
+// signerOf finds the authority whose key signed a certificate. Of several certificates of that key, it returns the
+// one that is valid longest.
 func signerOf(c *pki.Certificate, signers []Signer, now time.Time) (secret string, best *pki.Certificate) {
 	for _, s := range signers {
 		for _, ca := range s.Authorities {
@@ -174,7 +174,7 @@ func signerOf(c *pki.Certificate, signers []Signer, now time.Time) (secret strin
 	return secret, best
 }
 
-// ProfileOf is the profile of the successor of a leaf: the same in everything, for a life that begins now.
+// ProfileOf returns the profile of a leaf's successor: identical, for a life that begins now.
 func ProfileOf(c *pki.Certificate) pki.Profile {
 	life := c.NotAfter.Sub(c.NotBefore)
 	backdate := min(life/soonPart, maxBackdate)
@@ -184,12 +184,13 @@ func ProfileOf(c *pki.Certificate) pki.Profile {
 	}
 }
 
-// ending says whether a certificate has expired, or is so close to it that it may have by the time it is used.
+// ending reports whether a certificate has expired, or is in the last hundredth of its life and may expire before it
+// is used.
 func ending(c *pki.Certificate, now time.Time) bool {
 	return c.NotAfter.Sub(now) < c.NotAfter.Sub(c.NotBefore)/100
 }
 
-// sameAuthority says whether two certificates are interchangeable as anchors: the same name and the same key.
+// sameAuthority reports whether two certificates are interchangeable as anchors: same name, same key.
 func sameAuthority(a, b *pki.Certificate) bool {
 	return a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
 }

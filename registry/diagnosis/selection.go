@@ -16,16 +16,17 @@ import (
 // Candidate is a generation that would work by itself.
 type Candidate struct {
 	*nodedisk.Generation
-	// Directory that it is in.
+	// Directory that contains it.
 	Directory *nodedisk.Directory
 	// Manifest that runs it.
 	Manifest *nodedisk.Manifest
 }
 
-// Files of the listener for peers: as the manifest says, or by the names that the generation has.
+// Files returns the files of the peer listener, see PeerFiles.
 func (c *Candidate) Files() nodedisk.ListenerFiles { return PeerFiles(c.Generation, c.Manifest) }
 
-// PeerFiles are the files of the listener for peers: as the manifest says, or by the names that the generation has.
+// PeerFiles returns the files of the peer listener: those in the manifest, or else those found by name in the
+// generation.
 func PeerFiles(g *nodedisk.Generation, m *nodedisk.Manifest) nodedisk.ListenerFiles {
 	if m.Peer.Cert != "" && m.Peer.Trust != "" {
 		return m.Peer
@@ -44,12 +45,12 @@ func PeerFiles(g *nodedisk.Generation, m *nodedisk.Manifest) nodedisk.ListenerFi
 	return nodedisk.ListenerFiles{}
 }
 
-// Candidates are the generations that would work by themselves, the newest first.
+// Candidates returns the generations that would work by themselves, newest first.
 func Candidates(d *nodedisk.Disk, now time.Time) []Candidate {
 	return candidates(d, func(g *nodedisk.Generation, uses []string) bool { return works(g, uses, now) })
 }
 
-// Intact are the generations whose content is right, whether it is valid now or not, the newest first.
+// Intact returns the generations whose content is right, valid now or not, newest first.
 func Intact(d *nodedisk.Disk) []Candidate { return candidates(d, IsIntact) }
 
 func candidates(d *nodedisk.Disk, good func(*nodedisk.Generation, []string) bool) []Candidate {
@@ -70,7 +71,7 @@ func candidates(d *nodedisk.Disk, good func(*nodedisk.Generation, []string) bool
 	return out
 }
 
-// Trial is a candidate with what each peer makes of it.
+// Trial is a candidate with the verdicts of the peers.
 type Trial struct {
 	Candidate
 	Verdicts []Verdict
@@ -88,9 +89,9 @@ func (t *Trial) agreeing() (agreeing, reached int) {
 	return agreeing, reached
 }
 
-// Choose picks the generation to bring back: the newest that a quorum accepts, of the one that wanted names (REVISION/NUMBER
-// or NUMBER, "" for none) if there is one. Only where no peer answers at all, so that none can refuse, the name is enough.
-// trials are the newest first. The error says what is missing and the next step.
+// Choose picks the generation to bring back: the newest one that a quorum accepts. wanted (REVISION/NUMBER or NUMBER,
+// "" for none) restricts the choice. Only if no peer answers at all, so that none can refuse, the name suffices.
+// trials are sorted newest first. The error says what is missing and what to do next.
 func Choose(trials []Trial, wanted string) (*Trial, error) {
 	if len(trials) == 0 {
 		return nil, fmt.Errorf("no generation on this disk would work now: if all have expired, run `certrotation recover --reissue`")
@@ -119,7 +120,7 @@ func Choose(trials []Trial, wanted string) (*Trial, error) {
 			}
 		}
 	case !anyReached && trials[0].RecoveredFrom() != "":
-		// A recovery of this node was interrupted before its end: nothing else worked when it made this.
+		// A recovery of this node was interrupted before its end: nothing else worked when it made this generation.
 		return &trials[0], nil
 	case !anyReached:
 		return nil, fmt.Errorf("no peer answers, so none says which generation it accepts: name one of %s with --revision, "+
@@ -153,7 +154,6 @@ func explained(trials []Trial, wanted string) string {
 	return strings.Join(parts, "; ")
 }
 
-// objections are what the peers, or this member, have against each other.
 func (t *Trial) objections() string {
 	var out strings.Builder
 	for _, v := range t.Verdicts {

@@ -14,34 +14,36 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Sighting is what one connection to a peer has shown, made with the leaf of one generation.
+// Sighting is the result of one connection to a peer, made with the leaf of one generation.
 type Sighting struct {
 	Peer nodedisk.Member
-	// Answered says that the peer has answered over the finished connection: it accepts the leaf.
+	// Answered means that the peer answered over the finished connection: it accepts the leaf.
 	Answered bool
-	// Met says that the peer has proven to hold the key of what it presents. What follows is set only then.
+	// Met means that the peer proved that it holds the key of its certificate. The following fields are set only
+	// then.
 	Met bool
-	// Subjects are the pki.SubjectHash values of the authorities that it says it accepts.
+	// Subjects are the pki.SubjectHash values of the authorities that the peer claims to accept.
 	Subjects []string
-	// Presents is the peer's leaf, followed by what it sent with it.
+	// Presents is the peer's leaf, followed by the other certificates that it sent.
 	Presents []*pki.Certificate
-	// Failure says why there was no answer, "" if there was.
+	// Failure says why there was no answer, "" if there was one.
 	Failure string
 }
 
-// Verdict is what a sighting means for a generation.
+// Verdict is the meaning of a sighting for a generation.
 type Verdict struct {
 	Peer nodedisk.Member
-	// Reached, and whether each side accepts the other.
+	// Reached, and whether each side accepts the other: AcceptsUs is the peer's side, Accepted is ours.
 	Reached, AcceptsUs, Accepted bool
 	// Message says what is wrong, "" if both accept each other.
 	Message string
 }
 
-// Agrees says whether a connection works in both directions.
+// Agrees reports whether a connection works in both directions.
 func (v Verdict) Agrees() bool { return v.Reached && v.AcceptsUs && v.Accepted }
 
-// Judge says what a sighting means for a process that runs with this generation: files are those of its listener for peers.
+// Judge returns the meaning of a sighting for a process that runs with this generation. files are those of its peer
+// listener.
 func Judge(g *nodedisk.Generation, files nodedisk.ListenerFiles, s *Sighting, now time.Time) Verdict {
 	v := Verdict{Peer: s.Peer, Reached: s.Met || s.Answered}
 	if !v.Reached {
@@ -72,7 +74,7 @@ func Judge(g *nodedisk.Generation, files nodedisk.ListenerFiles, s *Sighting, no
 	return v
 }
 
-// announced says whether the subject of the authority of our leaf is among those that a peer accepts.
+// announced reports whether a peer says that it accepts the authority of our leaf.
 func announced(g *nodedisk.Generation, files nodedisk.ListenerFiles, subjects []string) bool {
 	pair := g.PairOf(files.Cert)
 	if pair == nil {
@@ -82,7 +84,7 @@ func announced(g *nodedisk.Generation, files nodedisk.ListenerFiles, subjects []
 	return ca != nil && slices.Contains(subjects, ca.SubjectHash)
 }
 
-// DescribePeers says of each peer whether it and the generation in use accept each other, and whether that is enough.
+// DescribePeers reports for each peer whether it and the generation in use accept each other, and whether enough do.
 func DescribePeers(verdicts []Verdict) []Finding {
 	var out []Finding
 	agreeing := 0
@@ -112,11 +114,11 @@ func DescribePeers(verdicts []Verdict) []Finding {
 	return out
 }
 
-// peersNeeded is how many of the peers make a quorum together with this member.
+// peersNeeded returns how many peers make a quorum together with this member.
 func peersNeeded(peers int) int { return (peers + 1) / 2 }
 
-// verify says why a client with these anchors would refuse a server at an address, and whose leaf it presents, "" if it would
-// not.
+// verify returns why a client with these anchors would refuse a server at an address, with the issuer of its leaf; ""
+// if it would accept.
 func verify(presents, anchors []*pki.Certificate, address string, now time.Time) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

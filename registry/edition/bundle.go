@@ -9,20 +9,18 @@ import (
 	"strings"
 )
 
-// Data key of a bundle of certificates.
 const keyBundle = "bundle.crt"
 
-// BundleName is the name of the configuration of a bundle.
+// BundleName returns the name of a bundle's configuration.
 func BundleName(name string) string { return name + bundleSuffix }
 
-// BundleOf is the name of what a bundle is for, and whether a configuration has the name of a bundle.
+// BundleOf returns the name that a bundle is for, and whether a configuration has the name of a bundle.
 func BundleOf(name string) (string, bool) { return strings.CutSuffix(name, bundleSuffix) }
 
-// BundleObject is what a Secret with these data is called if it is the bundle of certificates that a configuration of this name asks
-// for, "" if it is none. The configuration holds the content, so nothing of other content has that name: whoever mounts it has this
-// content.
+// BundleObject returns the name of the bundle Secret with these data for a configuration, "" if the data are not such
+// a bundle. The name covers the content, so a pod that mounts this name has this content.
 func BundleObject(configuration string, data map[string][]byte) string {
-	// The structural hash covers the names of type and fields, which are those of package kinds.
+	// The structural hash covers the names of type and fields, so they match those of package kinds.
 	type CertificateBundleSecretConfig struct {
 		Name            string
 		CertificatePEMs [][]byte
@@ -39,7 +37,7 @@ func BundleObject(configuration string, data map[string][]byte) string {
 	return wanted.ObjectName()
 }
 
-// blocks are the PEM blocks of data, as they are there, and whether there is nothing else.
+// blocks returns the unchanged PEM blocks of data, and whether data is nothing else.
 func blocks(data []byte) (out [][]byte, whole bool) {
 	for len(data) > 0 {
 		block, rest := pem.Decode(data)

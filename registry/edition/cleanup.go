@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Run is what one reconciliation has asked for, and what there is, for the decision what may go.
+// Run is the input of Cleanup: what one reconciliation has asked for, and what exists.
 type Run struct {
-	// Editions are all of this identity, bundles too.
+	// Editions are all editions of this identity, including bundles.
 	Editions []*Edition
-	// Asked are the objects that this run has asked for, with what each is for it.
+	// Asked are the objects that this run has asked for, each with the reason to keep it.
 	Asked map[types.NamespacedName]string
-	// Named are the names that this run has asked for, and Loaded those that it has only read.
+	// Named are the names that this run has asked for; Loaded are those that it has only read.
 	Named, Loaded map[string]bool
 	// Incomplete says why this run may not have named everything, "" if it has.
 	Incomplete string
@@ -26,7 +26,7 @@ type Run struct {
 	Now   time.Time
 }
 
-// Cleanup says of each edition whether it is kept or deleted, and why.
+// Cleanup decides for each edition whether to keep or delete it, and why.
 func (r *Run) Cleanup() Plan {
 	kept := map[types.NamespacedName]string{}
 	for _, e := range r.Editions {
@@ -34,7 +34,7 @@ func (r *Run) Cleanup() Plan {
 			kept[e.NamespacedName] = why
 		}
 	}
-	// A leaf that stays has its signer stay, which may be signed by another one.
+	// A kept leaf keeps its signer, which another authority may have signed in turn.
 	for again := true; again; {
 		again = false
 		for _, e := range r.Editions {
@@ -58,7 +58,7 @@ func (r *Run) Cleanup() Plan {
 	return plan.Sorted()
 }
 
-// keeps says why an edition has to stay whatever becomes of the others, "" if it need not.
+// keeps returns why an edition must stay independently of the others, "" if it need not.
 func (r *Run) keeps(e *Edition) string {
 	users := r.Users[e.NamespacedName]
 	switch {
@@ -76,7 +76,7 @@ func (r *Run) keeps(e *Edition) string {
 	return ""
 }
 
-// leafOf is a leaf that stays and has not expired, and that this authority has signed.
+// leafOf returns a kept, unexpired leaf that this authority has signed.
 func (r *Run) leafOf(e *Edition, kept map[types.NamespacedName]string) *Edition {
 	for _, leaf := range r.Editions {
 		if kept[leaf.NamespacedName] != "" && !leaf.Expired(r.Now) && e.Signed(leaf) {
@@ -93,10 +93,8 @@ func (r *Run) whyDelete(e *Edition) string {
 	return "no configuration asks for it any more, and nothing uses it"
 }
 
-// maxNamed bounds how many are named in a text.
 const maxNamed = 3
 
-// few names the first ones.
 func few(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")

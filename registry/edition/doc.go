@@ -1,28 +1,28 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edition has the rules by which a secret is stored as immutable Secrets that follow each other, as Gardener's
-// SecretsManager does it: what a Secret of a configuration is called, which labels it has, which of several is the newest, when
-// it is due for renewal, and which may go.
+// Package edition has the rules for storing a secret as a sequence of immutable Secrets, as Gardener's SecretsManager
+// does. They decide the name and labels of a Secret, which of several is the newest, when it is due for renewal, and
+// which may go.
 //
-//	configuration ──► StructuralHash ──► Wanted.ObjectName      whoever asks for the same asks for the same object
+//	configuration ──► StructuralHash ──► Wanted.ObjectName      equal requests name the same object
 //	Secret        ──► Of             ──► Edition                its labels, the dates of its certificate, its checksum
-//	editions      ──► Rotations, Former, Cleanup                what is asked for next, what was before, what may be deleted
+//	editions      ──► Rotations, Former, Cleanup                what to ask for next, what came before, what to delete
 //
-// Words: a *name* is that of a configuration; an *edition* is one immutable Secret of a name; the *current* edition is the one
-// that a configuration asks for now, and a *former* one any other of that name.
+// Words: a *name* is the name of a configuration; an *edition* is one immutable Secret of a name. The *current*
+// edition is the one that a configuration asks for now; every other edition of that name is a *former* one.
 //
 // Invariants:
 //
-//   - A name of an object depends on the configuration, the signer and the time of rotation, and on nothing else: neither on who
-//     asks, nor on when. A renewal is called after the moment at which it was due, so that replicas that notice it in different
-//     seconds make one object.
-//   - Dates are those of the certificate where there is one; labels count for the rest. What cannot be read is not known, and
-//     what is not known is never due.
-//   - Order is by the number of the edition, then by time of rotation, then by the dates of content. Times of creation decide where
-//     nothing else does: a restore makes them equal.
-//   - What Cleanup deletes, nobody needs who can be asked: no configuration of this run, no pod, no leaf that stays, no
-//     RotationConfiguration. What was not named in a run that is incomplete stays.
+//   - The name of an object depends only on the configuration, the signer and the time of rotation: not on the
+//     caller or the current time. A renewal is named after the moment at which it was due. So replicas that
+//     notice it in different seconds create one object.
+//   - Dates come from the certificate if there is one, and from labels otherwise. Unreadable dates are unknown,
+//     and an edition with unknown dates is never due.
+//   - Editions are ordered by number, then by time of rotation, then by the dates of their content. Creation
+//     times decide only after these: a restore makes them equal.
+//   - Cleanup deletes only what has no known user: no configuration of this run, no pod, no kept leaf, no
+//     RotationConfiguration. If a run is incomplete, everything that it did not name stays.
 //
-// Everything is a pure function; the package starts no goroutine.
+// All functions are pure; the package starts no goroutine.
 package edition

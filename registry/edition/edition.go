@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Data keys of certificates, in the order in which they are looked for. The certificate of an authority is ca.crt, and so is that
-// of the signer of a leaf.
+// Data keys of certificates, in the order of lookup. An authority has its own certificate under ca.crt; a leaf has
+// its signer's.
 const (
 	keyCertificate = "tls.crt"
 	keyCA          = "ca.crt"
@@ -23,7 +23,7 @@ const (
 	suffixCert     = ".crt"
 )
 
-// Edition is what matters of one Secret of a name. It has nothing of the data but their checksum.
+// Edition is the relevant part of one Secret of a name. Of the data it has only the checksum.
 type Edition struct {
 	types.NamespacedName
 
@@ -31,17 +31,17 @@ type Edition struct {
 	ResourceVersion string
 	Labels          map[string]string
 	Created         time.Time
-	// Issued and Until bound the validity of the data, zero if that is not known.
+	// Issued and Until bound the validity of the data, zero if unknown.
 	Issued, Until time.Time
-	// Authority says that it is a CA.
+	// Authority means that it is a CA.
 	Authority bool
-	// Checksum is DataChecksum.
+	// Checksum is DataChecksum of the data.
 	Checksum string
 	// Configuration is the RotationConfiguration that it consents to, "" for none.
 	Configuration string
 }
 
-// Of is the edition that a Secret is.
+// Of returns the edition that a Secret is.
 func Of(secret *corev1.Secret) *Edition {
 	e := &Edition{
 		NamespacedName: types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name},
@@ -59,8 +59,8 @@ func Of(secret *corev1.Secret) *Edition {
 	return e
 }
 
-// Certificate is the one that a Secret is about: of a leaf, of a control plane, or of an authority. It is nil if there is none, or
-// none that can be read. The ca.crt of what is no authority is somebody else's.
+// Certificate returns the certificate that a Secret is for, of a leaf, a control plane or an authority; nil if there
+// is none or it is unreadable. The ca.crt of a Secret that is not an authority belongs to its signer.
 func Certificate(secret *corev1.Secret) *pki.Certificate {
 	keys := []string{keyCertificate, secret.Labels[LabelName] + suffixCert}
 	if len(secret.Data[keyCAKey]) > 0 || secret.Labels[LabelKeyOutside] == True {
@@ -78,10 +78,9 @@ func Certificate(secret *corev1.Secret) *pki.Certificate {
 	return nil
 }
 
-// Of what name an edition is.
 func (e *Edition) name() string { return e.Labels[LabelName] }
 
-// about is the name that an edition belongs to: a bundle to that of what it is the bundle of.
+// about returns the name that an edition belongs to; a bundle belongs to the name that it is for.
 func (e *Edition) about() string {
 	if of := e.Labels[LabelBundleFor]; of != "" {
 		return of
@@ -89,7 +88,6 @@ func (e *Edition) about() string {
 	return e.name()
 }
 
-// number of an edition, 0 for one without.
 func (e *Edition) number() int64 {
 	n, err := strconv.ParseInt(e.Labels[LabelGeneration], 10, 64)
 	if err != nil || n < 1 {
@@ -98,19 +96,19 @@ func (e *Edition) number() int64 {
 	return n
 }
 
-// Expired says whether its validity has ended, as far as that is known.
+// Expired reports whether its validity has ended; unknown validity has not.
 func (e *Edition) Expired(now time.Time) bool { return !e.Until.IsZero() && !now.Before(e.Until) }
 
 // Rules of renewal.
 const (
 	usualPercentage = 80
-	// margin before the end at which everything is renewed that is valid for longer.
+	// margin is the time before the end at which everything with a longer validity is renewed.
 	margin = 10 * 24 * time.Hour
 )
 
-// RenewAt is when an edition is due for renewal, and whether it ever is: at a percentage of its validity, 80 if none is given, or ten
-// days before its end, whichever comes first. What is valid for ten days or less has its percentage alone, and nothing is renewed
-// before half of its validity because of the ten days: it would be due again as soon as it is there.
+// RenewAt returns when an edition is due for renewal, and whether it ever is. That is at a percentage of its validity
+// (80 by default) or ten days before its end, whichever comes first. A validity of ten days or less uses the
+// percentage alone. The ten days never apply before half of the validity, or the new edition would be due at once.
 func (e *Edition) RenewAt() (time.Time, bool) {
 	if e.Issued.IsZero() || e.Until.IsZero() || !e.Until.After(e.Issued) {
 		return time.Time{}, false
@@ -120,7 +118,7 @@ func (e *Edition) RenewAt() (time.Time, bool) {
 	if given, err := strconv.ParseInt(e.Labels[LabelRenewAfterValidityPercentage], 10, 64); err == nil && given > 0 && given <= 100 {
 		percentage = given
 	}
-	// In whole seconds, of which a validity has too many for nanoseconds times 100.
+	// Count whole seconds: in nanoseconds, a validity times 100 may overflow.
 	at := e.Issued.Add(time.Duration(int64(validity/time.Second)*percentage/100) * time.Second)
 	if validity <= margin {
 		return at, true
@@ -135,7 +133,7 @@ func (e *Edition) RenewAt() (time.Time, bool) {
 	return at, true
 }
 
-// Due says whether an edition has to be renewed now.
+// Due reports whether an edition must be renewed now.
 func (e *Edition) Due(now time.Time) bool {
 	at, ever := e.RenewAt()
 	return ever && now.After(at)

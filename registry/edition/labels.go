@@ -18,15 +18,15 @@ const (
 	LabelIssuedAtTime                 = "issued-at-time"
 	LabelValidUntilTime               = "valid-until-time"
 	LabelRenewAfterValidityPercentage = "renew-after-validity-percentage"
-	// LabelUseDataForName is on foreign Secrets: the data of one are those of the configuration that it names.
+	// LabelUseDataForName is on foreign Secrets: it names the configuration that uses their data.
 	LabelUseDataForName = "secrets-manager-use-data-for-name"
 )
 
-// Labels of our own. An edition that Gardener has made has neither, and does not get them.
+// Labels of our own. An edition that Gardener made has neither, and does not get them.
 const (
-	// LabelGeneration numbers the editions of a name, from 1. A restore keeps it, which makes all times of creation equal.
+	// LabelGeneration numbers the editions of a name, from 1. A restore keeps it, but makes all creation times equal.
 	LabelGeneration = "certrotation.dev/generation"
-	// LabelKeyOutside is on an authority whose key is not in the cluster.
+	// LabelKeyOutside marks an authority whose key is not in the cluster.
 	LabelKeyOutside = "certrotation.dev/key-outside"
 )
 
@@ -36,20 +36,20 @@ const (
 	True      = "true"
 )
 
-// owned are the labels that say what the library says, in the order above. A Secret has no other value of them, and none of
-// them that is not wanted; all other labels are somebody else's and stay.
+// owned are the labels that only the library sets. Relabel removes those that are not wanted. All other labels belong
+// to others and stay.
 var owned = []string{
 	LabelName, LabelManagedBy, LabelManagerIdentity, LabelChecksumConfig, LabelChecksumSigningCA, LabelBundleFor, LabelPersist,
 	LabelLastRotationInitiationTime, LabelIssuedAtTime, LabelValidUntilTime, LabelRenewAfterValidityPercentage, LabelUseDataForName,
 }
 
-// Owned says whether a label is one that only the library may set.
+// Owned reports whether only the library may set a label.
 func Owned(key string) bool {
 	return key == LabelGeneration || key == LabelKeyOutside || slices.Contains(owned, key)
 }
 
-// Relabel is what has to change of the labels of an object for it to have the wanted ones: values by their keys, nil for a label
-// that goes. It is empty if nothing has to change.
+// Relabel returns the changes that give an object the wanted labels: values by key, nil for a label to remove. It is
+// empty if nothing changes.
 func Relabel(has, wanted map[string]string) map[string]any {
 	changes := map[string]any{}
 	for key, value := range wanted {
@@ -67,8 +67,7 @@ func Relabel(has, wanted map[string]string) map[string]any {
 	return changes
 }
 
-// maxLabel is how long the value of a label can be.
 const maxLabel = 63
 
-// bundleSuffix is what the name of a bundle ends in, before its hash.
+// bundleSuffix is the end of a bundle's name, before its hash.
 const bundleSuffix = "-bundle"

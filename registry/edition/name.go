@@ -19,32 +19,35 @@ const (
 	digitsOfTime   = 5
 )
 
-// Wanted is what a Secret is to be, as far as it decides on its name and its labels.
+// Wanted is the part of a wanted Secret that decides its name and its labels.
 type Wanted struct {
 	// Name of the configuration, and Identity of the instance that asks for it.
 	Name, Identity string
 	// Config is the structural hash of the configuration.
 	Config uint64
-	// Signer is DataChecksum of the authority that signs it, "" for what is not signed.
+	// Signer is DataChecksum of the authority that signs it, "" if none signs it.
 	Signer string
-	// Rotation is when its rotation was last begun, in Unix seconds, "" for never.
+	// Rotation is when its last rotation began, in Unix seconds, "" for never.
 	Rotation string
-	// BundleFor is the name of what this is the bundle of, "" for what is none.
+	// BundleFor is the name that this is the bundle of, "" if it is no bundle.
 	BundleFor string
 	Persist   bool
-	// BareName leaves the hash of the configuration out of the name, as Gardener had it for authorities that were never rotated.
+	// BareName leaves the hash of the configuration out of the name, as Gardener once did for authorities that were
+	// never rotated.
 	BareName bool
-	// RenewAfter is the percentage of its validity after which it is renewed, 0 for the usual one.
+	// RenewAfter is the percentage of its validity after which it is renewed, 0 for the default.
 	RenewAfter int
-	// Labels are those of the caller. They do not replace one of the library.
+	// Labels are the caller's labels. They replace none of the library's.
 	Labels map[string]string
 }
 
-// ObjectName is the name of the Secret:
+// ObjectName returns the name of the Secret:
 //
-//	NAME-infix-suffix    infix: 8 digits of the SHA-256 of the two checksums; suffix: 5 of that of the time of rotation, if any
+//	NAME-infix-suffix
+//	     infix            8 digits of the SHA-256 of the two checksums
+//	           suffix     5 digits of the SHA-256 of the time of rotation, if any
 //
-// Who asks for the same therefore asks for the same object, and of those who create it at once one wins.
+// So equal requests name one object. If several callers create it at once, one wins.
 func (w *Wanted) ObjectName() string {
 	name := w.Name
 	if !w.BareName {
@@ -60,10 +63,10 @@ func (w *Wanted) configLabel() string { return strconv.FormatUint(w.Config, 10) 
 
 func (w *Wanted) signerLabel() string { return SignerLabel(w.Signer) }
 
-// SignerLabel is the checksum of a signer as it fits into a label.
+// SignerLabel truncates the checksum of a signer to fit into a label.
 func SignerLabel(checksum string) string { return checksum[:min(len(checksum), maxLabel)] }
 
-// ObjectLabels are the labels of the Secret, without those of its lifetime.
+// ObjectLabels returns the labels of the Secret, without those of its lifetime.
 func (w *Wanted) ObjectLabels() map[string]string {
 	out := map[string]string{}
 	for key, value := range w.Labels {
@@ -89,8 +92,8 @@ func (w *Wanted) ObjectLabels() map[string]string {
 	return out
 }
 
-// DataChecksum is the checksum of the data of a Secret: the SHA-256 of the SHA-256 of the values, in hexadecimal, in the order of
-// their keys.
+// DataChecksum returns the checksum of a Secret's data: the SHA-256 of the hexadecimal SHA-256 sums of the values, in
+// the order of their keys. It is hexadecimal too.
 func DataChecksum(data map[string][]byte) string {
 	var all strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -104,10 +107,10 @@ func hexHash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// UnixText is a moment as the labels have it.
+// UnixText encodes a time as the labels do.
 func UnixText(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// parseUnix reads such a moment. What is no canonical number is none.
+// parseUnix decodes a time of a label. It accepts canonical numbers only.
 func parseUnix(text string) (time.Time, bool) {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || strconv.FormatInt(seconds, 10) != text {
@@ -116,7 +119,7 @@ func parseUnix(text string) (time.Time, bool) {
 	return time.Unix(seconds, 0).UTC(), true
 }
 
-// IssuedAt is when a Secret without a certificate was first seen, by its labels; now, if they do not say it.
+// IssuedAt returns when a Secret without a certificate was first seen, by its labels, or now if they do not say.
 func IssuedAt(labels map[string]string, now time.Time) time.Time {
 	if at, ok := parseUnix(labels[LabelIssuedAtTime]); ok {
 		return at

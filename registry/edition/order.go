@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Order sorts the editions of one name, the oldest first, by the first of these in which two differ:
+// Order sorts the editions of one name, oldest first, by the first of these criteria in which two differ:
 //
 //	their number                   if all have one: Gardener gives none
-//	the time of their rotation     who was never rotated is older than who was
+//	the time of their rotation     an edition without one is older
 //	the beginning of validity      if it is known of all
 //	the time of creation
-//	the name                       so that everybody has one order
+//	the name and namespace         so that all replicas have one order
 //
-// That a criterion counts for all or for none keeps it an order.
+// Number and validity count for all editions or for none: otherwise this would not be an order.
 func Order(of []*Edition) {
 	numbered := !slices.ContainsFunc(of, func(e *Edition) bool { return e.number() == 0 })
 	dated := !slices.ContainsFunc(of, func(e *Edition) bool { return e.Issued.IsZero() })
@@ -38,7 +38,7 @@ func Order(of []*Edition) {
 	})
 }
 
-// rotation is when an edition's rotation began, in Unix seconds; the least number for none.
+// rotation returns when an edition's rotation began, in Unix seconds, or the least number for none.
 func (e *Edition) rotation() int64 {
 	at, ok := parseUnix(e.Labels[LabelLastRotationInitiationTime])
 	if !ok {
@@ -47,14 +47,14 @@ func (e *Edition) rotation() int64 {
 	return at.Unix()
 }
 
-// RotatedAfter says whether an edition was rotated after a time of rotation that somebody gives, in Unix seconds. A name that he says
-// was never rotated he may not know of.
+// RotatedAfter reports whether an edition was rotated after the given time, in Unix seconds. It is false if no time
+// is given, because that caller may not know the name.
 func (e *Edition) RotatedAfter(given string) bool {
 	at, ok := parseUnix(given)
 	return ok && e.rotation() > at.Unix()
 }
 
-// ByName are the editions of each name, the oldest first.
+// ByName returns the editions of each name, oldest first.
 func ByName(all []*Edition) map[string][]*Edition {
 	out := map[string][]*Edition{}
 	for _, e := range all {
@@ -66,7 +66,7 @@ func ByName(all []*Edition) map[string][]*Edition {
 	return out
 }
 
-// NextNumber is the one of an edition that follows these.
+// NextNumber returns the number for the edition after these.
 func NextNumber(of []*Edition) string {
 	var most int64
 	for _, e := range of {
@@ -75,16 +75,16 @@ func NextNumber(of []*Edition) string {
 	return strconv.FormatInt(most+1, 10)
 }
 
-// Rotation is what is known of the rotations of a name.
+// Rotation is the state of a name's rotations.
 type Rotation struct {
 	// Time is when the last one began, in Unix seconds, "" for never.
 	Time string
-	// Renews is the edition that is due for renewal, nil for none.
+	// Renews is the edition that is due for renewal, nil if none is.
 	Renews *Edition
 }
 
-// Rotations are those of each name: that of its newest edition, or a new one if that is due for renewal. Authorities are renewed
-// only if that is wanted, as whoever trusts one has to know of it.
+// Rotations returns the rotation of each name: the one of its newest edition, or a new one if that edition is due for
+// renewal. Authorities are renewed only if authorities is true, because their relying parties must learn of it.
 func Rotations(byName map[string][]*Edition, authorities bool, now time.Time) map[string]Rotation {
 	out := map[string]Rotation{}
 	for name, of := range byName {
@@ -97,8 +97,8 @@ func Rotations(byName map[string][]*Edition, authorities bool, now time.Time) ma
 	return out
 }
 
-// renewal is the time of rotation of what renews an edition: when that was due, which is the same for everybody, and after that
-// of its own rotation.
+// renewal returns the time of rotation for the successor of an edition: when that was due, which is the same for all
+// replicas. It is always later than the edition's own rotation.
 func (e *Edition) renewal() string {
 	at, _ := e.RenewAt()
 	if last := e.rotation(); at.Unix() <= last {
@@ -107,7 +107,7 @@ func (e *Edition) renewal() string {
 	return UnixText(at)
 }
 
-// Former are the editions of a name in the namespace of the current one without that, the newest first.
+// Former returns the other editions of the current one's name in its namespace, newest first.
 func Former(of []*Edition, current *Edition) []*Edition {
 	out := slices.DeleteFunc(slices.Clone(of), func(e *Edition) bool {
 		return e.NamespacedName == current.NamespacedName || e.Namespace != current.Namespace
@@ -116,8 +116,9 @@ func Former(of []*Edition, current *Edition) []*Edition {
 	return out
 }
 
-// Kept are those of the former editions of a name, the newest first, that still count while a rotation is under way: the newest, which is
-// the old one, and authorities before it that have signed what is still there. A rotation that overtakes another one cuts nobody off so.
+// Kept returns the former editions (newest first) that still count during a rotation. These are the newest, which is
+// the old one, and earlier unexpired authorities that signed unexpired leaves. So a rotation that overtakes another
+// one breaks no existing leaf.
 func Kept(former, all []*Edition, now time.Time) []*Edition {
 	var out []*Edition
 	for at, e := range former {
@@ -129,12 +130,13 @@ func Kept(former, all []*Edition, now time.Time) []*Edition {
 	return out
 }
 
-// Signs says whether an authority may sign at a moment. One that has expired is no anchor any more, and what it signs nobody accepts.
+// Signs reports whether an authority may sign at this time. An expired one is no longer an anchor, so no relying
+// party accepts its signatures.
 func (e *Edition) Signs(now time.Time) bool {
 	return e.Authority && !e.Expired(now) && !now.Before(e.Issued)
 }
 
-// Signed says whether an edition is a leaf that an authority has signed.
+// Signed reports whether this authority has signed the leaf.
 func (e *Edition) Signed(leaf *Edition) bool {
 	by := leaf.Labels[LabelChecksumSigningCA]
 	return e.Authority && by != "" && by == SignerLabel(e.Checksum)

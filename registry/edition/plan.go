@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Action is what is done with a Secret.
+// Action is an operation on a Secret.
 type Action string
 
-// Actions. What is adopted is created with the data of another Secret.
+// Actions. Adopt creates an edition with the data of another Secret.
 const (
 	Create Action = "create"
 	Adopt  Action = "adopt"
@@ -24,19 +24,20 @@ const (
 	Delete Action = "delete"
 )
 
-// Step is what is done with one Secret, and why.
+// Step is the action on one Secret, with its reason.
 type Step struct {
 	Action Action
-	// Name is that of the configuration.
+	// Name is the name of the configuration.
 	Name string
 	// Object is the Secret.
 	Object types.NamespacedName
-	// Provisional says that the name of the object depends on what is not made yet: a key, or the certificate of a signer.
+	// Provisional means that the object's name depends on something that is not made yet: a key, or the certificate
+	// of a signer.
 	Provisional bool
 	Reason      string
 }
 
-// String is the step as a line.
+// String returns the step as one line.
 func (s *Step) String() string {
 	object := s.Object.String()
 	if s.Provisional {
@@ -45,10 +46,10 @@ func (s *Step) String() string {
 	return fmt.Sprintf("%s %s: %s", s.Action, object, s.Reason)
 }
 
-// Plan is what is done with the Secrets of an instance.
+// Plan is the actions on the Secrets of an instance.
 type Plan []Step
 
-// String has one step a line.
+// String returns one step a line.
 func (p Plan) String() string {
 	lines := make([]string, 0, len(p))
 	for i := range p {
@@ -57,7 +58,7 @@ func (p Plan) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sorted is the plan in the order of its objects, which is the same for whichever order things were done in.
+// Sorted returns the plan in the order of its objects, independent of the order of execution.
 func (p Plan) Sorted() Plan {
 	out := slices.Clone(p)
 	slices.SortStableFunc(out, func(a, b Step) int {
@@ -66,12 +67,12 @@ func (p Plan) Sorted() Plan {
 	return out
 }
 
-// Of are the steps of these actions.
+// Of returns the steps with these actions.
 func (p Plan) Of(actions ...Action) Plan {
 	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return !slices.Contains(actions, s.Action) })
 }
 
-// WhyCreate says why an object is made that there is not, next to the former editions of its name, the newest first.
+// WhyCreate returns why an object must be created, given the former editions of its name, newest first.
 func WhyCreate(w *Wanted, former []*Edition, renews *Edition) string {
 	if len(former) == 0 {
 		return "there is none yet"

@@ -12,23 +12,25 @@ import (
 	"time"
 )
 
-// ErrUnhashable reports a configuration with something in it that has no structural hash.
+// ErrUnhashable reports a configuration with a value that has no structural hash.
 var ErrUnhashable = errors.New("configuration cannot be hashed")
 
-// maxDepth bounds how deep a configuration is, so that one that points to itself ends.
+// maxDepth bounds the depth of a configuration, so that hashing one that points to itself ends.
 const maxDepth = 64
 
-// StructuralHash is the hash of a configuration that decides on names: FormatV2 of github.com/mitchellh/hashstructure with zero
-// values ignored. It is FNV-1 with 64 bits, over names of types and fields, and over values:
+// StructuralHash returns the hash of a configuration that names depend on: FormatV2 of
+// github.com/mitchellh/hashstructure with zero values ignored. It is 64-bit FNV-1 over names of types and fields, and
+// over values:
 //
 //	text, number          the hash of the bytes, integers in little endian; a bool is one byte
 //	slice, array          h = hash(h, element), from 0
 //	map                   the elements hash(key, value) XORed, and hashed
-//	struct                begins as the hash of the name of its type; for each field: h = hash(h XOR hash(hash(name), value))
-//	pointer, interface    what it leads to; nil is the integer 0
+//	struct                begins as the hash of the name of its type; for each field:
+//	                      h = hash(h XOR hash(hash(name), value))
+//	pointer, interface    its target; nil is the integer 0
 //
-// Fields are left out that are zero, not exported, or tagged hash:"ignore". A field of the same name can therefore be added
-// anywhere, as long as it is zero for who does not know it; the order of those that are set counts.
+// Fields that are zero, not exported, or tagged hash:"ignore" or hash:"-" do not count. So a new field may be added
+// anywhere and changes no hash while it is zero. The order of the set fields counts.
 func StructuralHash(configuration any) (uint64, error) {
 	return visit(reflect.ValueOf(configuration), 0)
 }
@@ -77,7 +79,7 @@ func ofTime(v reflect.Value) (uint64, error) {
 	return ofBytes(text), nil
 }
 
-// bytesOf a number or a bool, nil for anything else.
+// bytesOf returns the bytes of a number or a bool, nil for anything else.
 func bytesOf(v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -113,7 +115,7 @@ func bytesOf(v reflect.Value) []byte {
 func ofList(v reflect.Value, depth int) (uint64, error) {
 	var h uint64
 	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-		// Certificates and keys are bytes, and most of what is hashed.
+		// A fast path: most of the hashed content is bytes of certificates and keys.
 		for _, b := range v.Bytes() {
 			h = ordered(h, ofBytes([]byte{b}))
 		}
@@ -166,7 +168,7 @@ func ofStruct(v reflect.Value, depth int) (uint64, error) {
 	return h, nil
 }
 
-// The parameters of FNV with 64 bits.
+// The parameters of 64-bit FNV.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
@@ -185,7 +187,7 @@ func ordered(a, b uint64) uint64 { return mixed(mixed(fnvOffset, a), b) }
 
 func finished(a uint64) uint64 { return mixed(fnvOffset, a) }
 
-// mixed takes the eight bytes of n into h, the lowest first.
+// mixed mixes the eight bytes of n into h, lowest first.
 func mixed(h, n uint64) uint64 {
 	for range 8 {
 		h = h*fnvPrime ^ n&0xff

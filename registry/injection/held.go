@@ -10,8 +10,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// HeldByAll are the fingerprints of the anchors that every entry of a target holds, ordered, or why that proves nothing: an
-// entry that is empty has kube-apiserver believe whom the machine believes, and one that cannot be read, nobody.
+// HeldByAll returns the sorted fingerprints of the anchors that every entry of a target holds, or why that proves
+// nothing. With an empty entry, kube-apiserver trusts the machine's anchors; with an unreadable one, none.
 func HeldByAll(entries []Entry) (anchors []pki.Fingerprint, failure string) {
 	if len(entries) == 0 {
 		return nil, "it has no caBundle by which kube-apiserver would verify a server: give it one, or take it out of bundle.injectInto"
@@ -34,7 +34,6 @@ func HeldByAll(entries []Entry) (anchors []pki.Fingerprint, failure string) {
 	return slices.Compact(anchors), ""
 }
 
-// subject names the webhook of an entry, "" where a target has one caBundle.
 func (e *Entry) subject() string {
 	if e.Name == "" {
 		return ""

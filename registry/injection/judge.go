@@ -16,14 +16,14 @@ import (
 type Request struct {
 	Target trust.InjectionTarget
 	Source Source
-	// Managed says that the Namespace of the source is managed.
+	// Managed means that the Namespace of the source is managed.
 	Managed bool
 	// Domain whose bundle the source is, nil if there is none that takes effect.
 	Domain *trust.Domain
 }
 
-// Refusal says why the target may not have the bundle and what to do, "" if it may. What is none of our business is refused
-// without a reason for people.
+// Refusal returns why the target may not have the bundle and what to do, "" if it may. If ours is false, the refusal
+// is not our business and needs no message to users.
 func (r *Request) Refusal() (why string, ours bool) {
 	s := &r.Source
 	switch {
@@ -38,22 +38,22 @@ func (r *Request) Refusal() (why string, ours bool) {
 	return "", true
 }
 
-// Assessment says what a target has to hold that may have the bundle.
+// Assessment says what a permitted target must hold.
 type Assessment struct {
-	// Blockers say why it has to stay as it is; empty if it may be written.
+	// Blockers say why the target must stay as it is; empty if it may be written.
 	Blockers []trust.Blocker
-	// Anchors that each entry has to hold, in the order of the entries.
+	// Anchors that each entry must hold, in the order of the entries.
 	Anchors [][]*pki.Certificate
-	// Kept are anchors that an entry does not lose though the bundle has.
+	// Kept are anchors that an entry keeps although the bundle has lost them.
 	Kept []trust.KeptAnchor
-	// Outdated says whether an entry does not hold what it has to.
+	// Outdated means that an entry is unreadable or does not hold its required anchors.
 	Outdated bool
-	// Recheck is the next moment at which time alone changes the assessment, zero if never.
+	// Recheck is the next time at which the passage of time alone changes the assessment, zero if never.
 	Recheck time.Time
 }
 
-// Assess says what the entries of a target have to hold. Whoever calls the servers of the domain by a caBundle takes part in
-// the protocol as whoever reads a copy of the bundle does, so the same rule decides.
+// Assess decides what the entries of a target must hold. A client that verifies by a caBundle is in the protocol like
+// a reader of a copy of the bundle, so the same rule decides.
 func Assess(d *trust.Domain, entries []Entry, now time.Time) *Assessment {
 	out := &Assessment{}
 	for i := range entries {
@@ -71,7 +71,7 @@ func Assess(d *trust.Domain, entries []Entry, now time.Time) *Assessment {
 	return out
 }
 
-// sameAnchors goes by content: their order says nothing to a verifier.
+// sameAnchors compares by content: their order means nothing to a verifier.
 func sameAnchors(a, b []*pki.Certificate) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(anchor *pki.Certificate) bool {
 		return !slices.ContainsFunc(b, anchor.Equal)

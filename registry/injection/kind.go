@@ -11,7 +11,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Resources of the kinds that have anchors.
+// Resources of the kinds that hold anchors.
 var Resources = map[configv1alpha1.InjectionKind]schema.GroupVersionResource{
 	configv1alpha1.InjectValidatingWebhook: {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 	configv1alpha1.InjectMutatingWebhook:   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
@@ -20,7 +20,7 @@ var Resources = map[configv1alpha1.InjectionKind]schema.GroupVersionResource{
 	configv1alpha1.InjectTrustBundle:       {Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"},
 }
 
-// NotServed says what is wrong, and what to do, where a configuration names a kind that the API server does not serve.
+// NotServed returns the message, with the next step, for a configured kind that the API server does not serve.
 func NotServed(kind configv1alpha1.InjectionKind) string {
 	resource := Resources[kind]
 	return fmt.Sprintf("the API server does not serve %s of %s: have it do so (Kubernetes 1.37 does, unless its feature gate %s is off), or take what is of the kind %s out of bundle.injectInto",

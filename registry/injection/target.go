@@ -18,20 +18,19 @@ import (
 
 // Entry is one set of anchors in a target: a caBundle or the trustBundle.
 type Entry struct {
-	// Name of the webhook; "" where a target has one entry.
+	// Name of the webhook, "" if a target has one entry.
 	Name string
-	// Anchors that it holds, each once; none if it is empty or cannot be read.
+	// Anchors that it holds, without duplicates; none if it is empty or unreadable.
 	Anchors []*pki.Certificate
-	// Fault says why it cannot be read, "" if it can or is empty.
+	// Fault says why it is unreadable, "" if it is readable or empty.
 	Fault string
 	place place
 }
 
-// place is where the anchors of an entry are written: a field of a part of the target.
 type place struct {
 	part  map[string]any
 	field string
-	// plain says that the field has the PEM as text, and not as bytes, which JSON has in base64.
+	// plain means that the field has the PEM as text. Otherwise it has bytes, which JSON encodes in base64.
 	plain bool
 }
 
@@ -51,11 +50,10 @@ func (p place) write(data []byte) {
 	p.part[p.field] = base64.StdEncoding.EncodeToString(data)
 }
 
-// caBundleOf a client configuration.
 func caBundleOf(client map[string]any) place { return place{part: client, field: "caBundle"} }
 
-// Entries are the anchors of a target in their order; none where there is nobody to call, as in an APIService that
-// kube-apiserver serves itself.
+// Entries returns the anchors of a target in their order. There are none if there is no server to call, as in an
+// APIService that kube-apiserver serves itself.
 func Entries(kind configv1alpha1.InjectionKind, object *unstructured.Unstructured) ([]Entry, error) {
 	switch kind {
 	case configv1alpha1.InjectAPIService:
@@ -101,7 +99,6 @@ func webhooks(object *unstructured.Unstructured) ([]Entry, error) {
 	return out, nil
 }
 
-// part is an object within another one, nil if there is none.
 func part(of map[string]any, name string) map[string]any {
 	out, _ := of[name].(map[string]any)
 	return out
@@ -119,7 +116,7 @@ func entryOf(name string, at place) Entry {
 	return out
 }
 
-// Put writes anchors into the entry, and so into the object that it was read from.
+// Put writes anchors into the entry and the object that it was read from. It never empties an entry.
 func (e *Entry) Put(anchors []*pki.Certificate) {
 	if len(anchors) == 0 {
 		return
@@ -128,7 +125,8 @@ func (e *Entry) Put(anchors []*pki.Certificate) {
 	e.Anchors, e.Fault = anchors, ""
 }
 
-// Known are the entries without the object that they were read from, to be kept.
+// Known returns copies of the entries that do not refer to the object that they were read from, for callers that keep
+// them.
 func Known(entries []Entry) []Entry {
 	out := slices.Clone(entries)
 	for i := range out {
@@ -137,14 +135,14 @@ func Known(entries []Entry) []Entry {
 	return out
 }
 
-// Holding is what a target holds: where kube-apiserver verifies by it, whom kube-apiserver is told to believe.
+// Holding is what one entry of a target holds: the anchors by which kube-apiserver verifies servers there.
 type Holding struct {
-	// Entry is the name of the webhook; "" where a target has one entry.
+	// Entry is the name of the webhook, "" if a target has one entry.
 	Entry   string
 	Anchors []pki.Fingerprint
 }
 
-// Held says what anchors each entry holds.
+// Held returns the anchors that each entry holds.
 func Held(entries []Entry) []Holding {
 	out := make([]Holding, 0, len(entries))
 	for i := range entries {

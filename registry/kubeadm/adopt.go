@@ -17,13 +17,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Names of the manifests of kubeadm in the directory of kubelet.
+// Names of kubeadm's manifests in kubelet's directory.
 const (
 	EtcdManifest      = "etcd.yaml"
 	APIServerManifest = "kube-apiserver.yaml"
 )
 
-// Manifests are those of one node, as kubeadm has written them.
+// Manifests are kubeadm's manifests of one node.
 type Manifests struct {
 	Etcd, APIServer []byte
 }
@@ -34,7 +34,8 @@ type Adoption struct {
 	Templates *corev1.ConfigMap
 }
 
-// Adopt makes templates of the manifests, for a RotationConfiguration of a name. image is that of certrotation, by digest.
+// Adopt converts the manifests into templates, for the RotationConfiguration with that name. image is the image of
+// certrotation, by digest.
 func Adopt(in Manifests, configuration, image string) (*Adoption, error) {
 	etcd, err := revision.ParsePod(in.Etcd)
 	if err != nil {
@@ -73,7 +74,7 @@ func Adopt(in Manifests, configuration, image string) (*Adoption, error) {
 	return out, out.check(node)
 }
 
-// check makes the manifests of the node anew, as an installer would.
+// check renders the manifests of the node from the templates, as an installer would.
 func (a *Adoption) check(node node) error {
 	class, err := configv1alpha1.LoadClass(&a.Class.Spec)
 	if err != nil {
@@ -95,13 +96,12 @@ func (a *Adoption) check(node node) error {
 	return nil
 }
 
-// node that the manifests are of.
 type node struct {
 	name    string
 	address netip.Addr
 }
 
-// nodeOf finds name and address in the command line of etcd.
+// nodeOf reads name and address from the command line of etcd.
 func nodeOf(etcd *corev1.Pod) (node, error) {
 	c, err := container(etcd, configv1alpha1.KubeadmStaticPod)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// commandLine of a container, which kubeadm writes as --flag=value.
+// commandLine is the command line of a container, which kubeadm writes as --flag=value.
 type commandLine struct{ container *corev1.Container }
 
-// container finds that of a name.
+// container returns the command line of the container that has the name of its pod.
 func container(pod *corev1.Pod, name string) (commandLine, error) {
 	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	if pod.Name != name || at < 0 {
@@ -32,7 +32,7 @@ func (c commandLine) value(flag string) (string, error) {
 	return "", fmt.Errorf("there is no --%s=...: want the manifest that kubeadm has written for an etcd of its own", flag)
 }
 
-// replace gives flags that are there other values.
+// replace changes the values of existing flags; a missing flag is an error.
 func (c commandLine) replace(values map[string]string) error {
 	for flag, value := range values {
 		if _, err := c.value(flag); err != nil {
@@ -47,7 +47,6 @@ func (c commandLine) replace(values map[string]string) error {
 	return nil
 }
 
-// set gives a flag a value, whether it is there or not.
 func (c commandLine) set(flag, value string) {
 	c.container.Command = slices.DeleteFunc(c.container.Command, func(word string) bool { return strings.HasPrefix(word, "--"+flag+"=") })
 	c.container.Command = append(c.container.Command, "--"+flag+"="+value)

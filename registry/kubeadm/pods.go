@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// localEtcd is the member of the same node.
+	// localEtcd is the member on the same node.
 	localEtcd = "https://127.0.0.1:2379"
-	// volume is the name of the volume with the directory of the revision, and mounted where containers see it.
+	// volume is the name of the volume with the directory of the revision; mounted is its path in containers.
 	volume  = "certrotation"
 	mounted = configv1alpha1.DefaultResourceDirectory
 )
 
-// adoptEtcd makes etcd use the leaves and the trust of its revision, and returns what the pod needs to be permitted.
+// adoptEtcd makes etcd use the leaves and the trust of its revision, and returns the permissions that the pod needs.
 func adoptEtcd(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	c, err := container(pod, configv1alpha1.KubeadmStaticPod)
 	if err != nil {
 		return configv1alpha1.PermittedPod{}, err
 	}
-	// Where kubeadm has the certificates of etcd depends on its certificatesDir.
+	// The directory of etcd's certificates depends on kubeadm's certificatesDir.
 	authority, err := c.value("trusted-ca-file")
 	if err != nil {
 		return configv1alpha1.PermittedPod{}, err
@@ -44,13 +44,14 @@ func adoptEtcd(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	if err != nil {
 		return configv1alpha1.PermittedPod{}, err
 	}
-	// A member with data ignores both. One without is not to found a cluster of its own, whatever kubeadm wrote on the first node.
+	// A member with data ignores both. One without must not found a cluster of its own, even if kubeadm's flags on
+	// the first node say so.
 	c.set("initial-cluster", revision.PlaceholderNodeName+"=https://"+revision.PlaceholderNodeIP+":2380")
 	c.set("initial-cluster-state", "existing")
 	return mountRevision(pod, c, path.Dir(authority)), nil
 }
 
-// adoptAPIServer makes kube-apiserver use them towards the etcd of its node.
+// adoptAPIServer makes kube-apiserver use its leaf and the trust of the revision towards the etcd of its node.
 func adoptAPIServer(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	c, err := container(pod, configv1alpha1.KubeadmCompanion)
 	if err != nil {
@@ -86,7 +87,8 @@ func bundle() string {
 	return current("configmaps", configv1alpha1.KubeadmBundlesConfigMap, configv1alpha1.KubeadmBundleKey)
 }
 
-// mountRevision mounts the directory of the revision in the place of another, if there is one, and returns what the pod has besides.
+// mountRevision mounts the directory of the revision in place of the host path inPlaceOf ("" for none). It returns
+// the permissions that the rest of the pod needs.
 func mountRevision(pod *corev1.Pod, c commandLine, inPlaceOf string) configv1alpha1.PermittedPod {
 	former := map[string]bool{}
 	permitted := configv1alpha1.PermittedPod{HostNetwork: pod.Spec.HostNetwork}

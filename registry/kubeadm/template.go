@@ -13,7 +13,6 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// template is the text of a pod in which the address of the node is a placeholder.
 func (n node) template(pod *corev1.Pod) (string, error) {
 	text, err := yaml.Marshal(pod)
 	if err != nil {
@@ -30,7 +29,7 @@ func (n node) template(pod *corev1.Pod) (string, error) {
 	return replaceAddress(string(text), n.address.String(), revision.PlaceholderNodeIP), nil
 }
 
-// replaceAddress replaces an address where it is not part of a longer one.
+// replaceAddress replaces an address unless it is part of a longer one.
 func replaceAddress(text, address, by string) string {
 	var out strings.Builder
 	for before := byte(0); ; {
@@ -53,12 +52,11 @@ func replaceAddress(text, address, by string) string {
 	}
 }
 
-// ofAddress tells whether a character may be part of an IP address.
 func ofAddress(c byte) bool {
 	return c == '.' || c == ':' || '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// separates tells whether the colon after an IPv4 address is that of a port.
+// separates reports whether the colon after an IPv4 address begins a port.
 func separates(text string, at int, address string) bool {
 	return text[at] == ':' && !strings.Contains(address, ":")
 }

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// Departed is what Absent needs to know about a node that may be gone, each part by a live read.
+// Departed is the input of Absent: facts about a node that may be gone, each from a live read.
 type Departed struct {
 	// Node is its name, NodeUID its UID.
 	Node    string
@@ -25,15 +25,15 @@ type Departed struct {
 	Returned bool
 	// Rollouts are the names of the static pods of the rollouts in the namespace.
 	Rollouts []string
-	// Pods that name the node: those of the namespace where there are Rollouts, those of all namespaces otherwise.
+	// Pods that name the node: in the namespace if there are Rollouts, in all namespaces otherwise.
 	Pods []corev1.Pod
-	// Clusters are the etcd clusters of the rollouts, as observed from all nodes but this one.
+	// Clusters are the etcd clusters of the rollouts, as observed from all nodes except this one.
 	Clusters []quorum.Observation
 }
 
-// Absent returns the proof that nothing runs any more on a node that has gone, or "" and in doubt what prevents the
-// proof. The node, its static pods (any pod, if there are none) and its members of etcd clusters have to be gone,
-// because a Node object can be deleted at any time, and only etcd knows its members.
+// Absent returns the proof that nothing runs any more on a departed node, or "" and in doubt what prevents the proof.
+// A missing Node object is not enough, because it can be deleted at any time. The node's static pods (or all its
+// pods, if there are no rollouts) and its etcd members, which only etcd knows, must be gone too.
 func Absent(d *Departed) (proof, doubt string) {
 	switch {
 	case d.NodeUID == "":
@@ -65,7 +65,7 @@ func Absent(d *Departed) (proof, doubt string) {
 	return strings.Join(parts, ", "), ""
 }
 
-// left reports whether a pod may have been left behind by this node. Pods of its successor have not.
+// left reports whether this node may have left a pod behind. Pods of its successor do not count.
 func (d *Departed) left(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != d.Node || (len(d.Rollouts) > 0 && !slices.ContainsFunc(d.Rollouts, func(rollout string) bool {
 		return pod.Name == PodName(rollout, d.Node)
@@ -80,8 +80,8 @@ func (d *Departed) left(pod *corev1.Pod) bool {
 	return d.Successor == nil || pod.CreationTimestamp.Time.Before(d.Successor.CreationTimestamp.Time)
 }
 
-// unaccounted says why a member of an etcd cluster could be on a node that was not asked, "" if each member answers on
-// one of the nodes that were.
+// unaccounted returns why a member of an etcd cluster could be on a node that was not asked. It returns "" if each
+// member answers on one of the asked nodes.
 func unaccounted(o *quorum.Observation) string {
 	if o.Problem != "" {
 		return "who belongs to its etcd cluster is not known: " + o.Problem

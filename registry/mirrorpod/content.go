@@ -10,8 +10,7 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// Prove compares the copies of a revision with the hashes that were recorded when it was made. The failure is "" if
-// they agree.
+// Prove compares the copies of a revision with the hashes recorded when it was made. The failure is "" if they agree.
 func Prove(r Revision, c revision.Content) (failure string) {
 	if c.ContentHash() != r.ContentHash || c.RestartHash() != r.RestartHash {
 		return fmt.Sprintf("the copies of revision %d are not what ConfigMap/%s recorded of them: somebody has changed or replaced them; "+
@@ -20,7 +19,7 @@ func Prove(r Revision, c revision.Content) (failure string) {
 	return ""
 }
 
-// Trusts are the anchors under a key of a ConfigMap of the content.
+// Trusts returns the anchors under a key of a ConfigMap of the content.
 func Trusts(c revision.Content, configMap, key string) (anchors []pki.Fingerprint, failure string) {
 	text, ok := c.ConfigMaps[configMap][key]
 	if !ok {
@@ -28,7 +27,7 @@ func Trusts(c revision.Content, configMap, key string) (anchors []pki.Fingerprin
 	}
 	list, err := pki.ParseBundle(text)
 	if err != nil {
-		// The quoted text is public, but somebody else wrote it, and it may be of any length.
+		// Do not quote the text: it is public, but another client wrote it, and it may be long.
 		return nil, fmt.Sprintf("the revision that runs has a bundle that cannot be read under the key %s of its ConfigMap %s", key, configMap)
 	}
 	for _, anchor := range list {
@@ -37,8 +36,8 @@ func Trusts(c revision.Content, configMap, key string) (anchors []pki.Fingerprin
 	return anchors, ""
 }
 
-// Presents are the leaves among the given keys of a Secret of the content. A key that does not exist, as before the
-// first revision with a new leaf, or that cannot be parsed, is not presented by anybody. Only keys of certificates are
+// Presents returns the leaves under the given keys of a Secret of the content. A key that does not exist, as before
+// the first revision with a new leaf, or that cannot be parsed, is presented by no process. Only certificate keys are
 // read.
 func Presents(c revision.Content, secret string, keys []string) []pki.Fingerprint {
 	var leaves []pki.Fingerprint

@@ -16,45 +16,44 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// installerPrefix is the prefix of the names of installer pods.
 const installerPrefix = "installer-"
 
-// Facts is what Look needs to know about one node.
+// Facts is the input of Look about one node.
 type Facts struct {
-	// Rollout is the name of the static pod without that of the node, Companions are those of the others that a revision
-	// brings with it.
+	// Rollout is the name of the static pod without the node's name. Companions are the names of the others that a
+	// revision brings with it.
 	Rollout    string
 	Companions []string
-	// Node is its name, NodeUID its UID, "" if it does not exist.
+	// Node is its name; NodeUID is its UID, "" if the node does not exist.
 	Node    string
 	NodeUID types.UID
-	// Pods are those of the namespace of the rollout; those of other nodes are ignored.
+	// Pods are the pods of the rollout's namespace; those of other nodes are ignored.
 	Pods []corev1.Pod
-	// Statuses are the ConfigMaps of the rollout's revisions.
+	// Statuses are the status ConfigMaps of the rollout's revisions.
 	Statuses []corev1.ConfigMap
 }
 
-// Revision is a complete one, by its record.
+// Revision is a revision that is complete by its record.
 type Revision struct {
 	Number                   int
 	ContentHash, RestartHash string
-	// installed means that it is recorded as installed on the node.
+	// installed means that the record says that it is installed on the node.
 	installed bool
 }
 
 // Running is what a node runs.
 type Running struct {
-	// Instance is the process: the UID of the pod, and when the last of its containers started. Those of several pods are
-	// joined. It is "" if there is no pod.
+	// Instance identifies the process: the UID of the pod, and when its last container started. Those of several pods
+	// are joined. It is "" if there is no pod.
 	Instance string
-	// Revision is the newest one with the restart hash of the process that is on the node.
+	// Revision is the newest one on the node with the restart hash of the process.
 	Revision Revision
-	// StartedAt is when the last of its containers started.
+	// StartedAt is when the last container started.
 	StartedAt time.Time
 }
 
-// Look finds the revision that the static pods of a node run with. Otherwise failure says why it is not known, and what
-// the next step is; the process is returned nevertheless if a pod of this node exists.
+// Look finds the revision that the static pods of a node run with. If it is unknown, failure says why and what to do
+// next. The process is returned even then, if a pod of this node exists.
 func Look(f Facts) (running Running, failure string) {
 	if f.NodeUID == "" {
 		return Running{}, "its node does not exist"
@@ -86,7 +85,7 @@ func Look(f Facts) (running Running, failure string) {
 	return running, ""
 }
 
-// unlike says why a pod is not of the revision of the first one, "" if it is.
+// unlike returns why a pod is not of the same revision as the first one, "" if it is.
 func (f Facts) unlike(first, pod *corev1.Pod) string {
 	for _, key := range []string{revision.AnnotationRestartHash, revision.AnnotationRevision} {
 		switch {
@@ -99,7 +98,6 @@ func (f Facts) unlike(first, pod *corev1.Pod) string {
 	return ""
 }
 
-// with takes in the process of a pod, nil for none.
 func (r Running) with(pod *corev1.Pod) Running {
 	if pod == nil {
 		return r
@@ -115,7 +113,7 @@ func (r Running) with(pod *corev1.Pod) Running {
 	return r
 }
 
-// pod returns a static pod, nil if none is known to be of this node. It is reliable only if there is no failure.
+// pod returns a static pod, nil if none is known to be of this node. Rely on it only if there is no failure.
 func (f Facts) pod(name string) (pod *corev1.Pod, failure string) {
 	at := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return p.Name == name })
 	if at < 0 {
@@ -192,8 +190,8 @@ func waiting(pod *corev1.Pod) string {
 // PodName is the name of the mirror pod of a node.
 func PodName(rollout, node string) string { return rollout + "-" + node }
 
-// Concerns reports whether a pod of the namespace is relevant for the node that it runs on. The names are those of the static
-// pods of a node.
+// Concerns reports whether a pod of the namespace matters for the node that it runs on. names are the static pods of
+// a node.
 func Concerns(names []string, pod *corev1.Pod) bool {
 	return strings.HasPrefix(pod.Name, installerPrefix) ||
 		slices.ContainsFunc(names, func(name string) bool { return pod.Name == PodName(name, pod.Spec.NodeName) })
@@ -216,9 +214,9 @@ func (f Facts) revisions() []Revision {
 	return out
 }
 
-// newest returns the newest revision that was installed under the manifest with the given number and restart hash, nil
-// if none is known. The revision of the manifest itself needs no record, because the pod shows it. Later revisions
-// belong to the same manifest until one has another restart hash, which has a manifest of its own.
+// newest returns the newest revision installed under the manifest with the given number and restart hash, nil if
+// unknown. The manifest's own revision needs no record, because the pod shows it. Later revisions belong to the same
+// manifest until one has another restart hash and so its own manifest.
 func newest(revisions []Revision, hash string, number int) *Revision {
 	var found *Revision
 	for i := range revisions {

@@ -16,22 +16,22 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// leastHash is how much of a content hash a name has to end in, in hexadecimal digits.
+// leastHash is the minimum length of a content hash at the end of a name, in hexadecimal digits.
 const leastHash = 8
 
-// named is an object, in the three forms in which those who name objects by their content take it.
+// named is an object in the three forms that the naming schemes hash.
 type named struct {
 	name string
-	// hash is that of registry/contenthash.
+	// hash is the hash of registry/contenthash.
 	hash string
-	// values by their keys, those of data and binaryData together.
+	// values by key, of data and binaryData together.
 	values map[string][]byte
-	// resource is what kustomize takes a hash of, without the name.
+	// resource is the input of kustomize's hash, without the name.
 	resource map[string]any
 }
 
-// byContent says whether the name ends in a hash of the content: in some digits of our own, in that of Gardener (MakeUnique), in that
-// of a bundle of its SecretsManager, or in that of kustomize and `kubectl create configmap --append-hash`.
+// byContent reports whether the name ends in a hash of the content. It knows digits of our own hash, Gardener's
+// MakeUnique, bundles of Gardener's SecretsManager, kustomize, and `kubectl create configmap --append-hash`.
 func (n *named) byContent() bool {
 	at := strings.LastIndexByte(n.name, '-')
 	if at < 0 {
@@ -49,16 +49,15 @@ func (n *named) byContent() bool {
 	return len(hash) == kustomizeHash && (hash == n.kustomize("") || hash == n.kustomize(base))
 }
 
-// gardenerHash is how many digits Gardener takes.
 const gardenerHash = 8
 
-// kustomizeHash is how many digits kustomize takes.
 const kustomizeHash = 10
 
-// withoutVowels replaces what would make words of hexadecimal digits.
+// withoutVowels replaces hexadecimal digits that could form words.
 var withoutVowels = strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t")
 
-// kustomize hashes the object as JSON, without a name; kubectl does so with the name before the hash. What has no JSON has no hash.
+// kustomize hashes the object as JSON without a name; kubectl includes the name before the hash. An object that
+// cannot be encoded has no hash.
 func (n *named) kustomize(base string) string {
 	resource := maps.Clone(n.resource)
 	resource["name"] = base
@@ -97,7 +96,6 @@ func namedSecret(secret *corev1.Secret) *named {
 	}
 }
 
-// orEmpty is how kustomize writes that there are no values.
 func orEmpty[T any](values map[string]T) any {
 	if len(values) == 0 {
 		return ""

@@ -17,20 +17,19 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Asked is what is asked of the pods of a relying party.
+// Asked is what a relying party's pods are asked to prove.
 type Asked struct {
 	trust.Mounts
-	// Configuration that the objects have to consent to.
+	// Configuration that the objects must consent to.
 	Configuration string
 }
 
-// volume is one in which a key is read, of a leaf or of anchors.
 type volume struct {
 	name, key string
 	leaf      bool
 }
 
-// volumes in the order of what is asked: that of the anchors first.
+// volumes returns the volumes to read: that with the anchors first, then those with leaves.
 func (a *Asked) volumes() []volume {
 	var out []volume
 	if a.Trust != "" {
@@ -42,26 +41,26 @@ func (a *Asked) volumes() []volume {
 	return out
 }
 
-// Object is what is to be known of a Secret or ConfigMap as it is now.
+// Object is the needed part of a Secret or ConfigMap as it is now.
 type Object struct {
 	namespace   string
 	created     time.Time
 	annotations map[string]string
 	immutable   bool
-	// byContent says that its name ends in a hash of its content.
+	// byContent means that its name ends in a hash of its content.
 	byContent bool
-	// value of the key that is read; has says that there is one.
+	// value of the key to read; has means that the key exists.
 	value []byte
 	has   bool
 }
 
-// OfConfigMap keeps what is to be known of a ConfigMap, and of its content one key.
+// OfConfigMap keeps the needed part of a ConfigMap, with one key of its content.
 func OfConfigMap(cm *corev1.ConfigMap, key string) *Object {
 	named := namedConfigMap(cm)
 	return objectOf(&cm.ObjectMeta, cm.Immutable, named, key)
 }
 
-// OfSecret keeps what is to be known of a Secret, and of its content one key. Nothing of it refers to the Secret afterwards.
+// OfSecret keeps the needed part of a Secret, with one key of its content. The result does not refer to the Secret.
 func OfSecret(secret *corev1.Secret, key string) *Object {
 	named := namedSecret(secret)
 	return objectOf(&secret.ObjectMeta, secret.Immutable, named, key)
@@ -82,7 +81,7 @@ type Proof struct {
 	Failure string
 }
 
-// Prove says what a pod has loaded whose References these are, by the objects as they are now.
+// Prove returns what a pod with these References has loaded, by the objects as they are now.
 func (a *Asked) Prove(pod *corev1.Pod, references []Reference) Proof {
 	out := Proof{}
 	for i := range references {
@@ -105,7 +104,7 @@ func (a *Asked) Prove(pod *corev1.Pod, references []Reference) Proof {
 	return out
 }
 
-// fault says why an object tells nothing of a pod that mounts it, "" if it does.
+// fault returns why an object proves nothing about a pod that mounts it, "" if it does.
 func (a *Asked) fault(pod *corev1.Pod, r *Reference) string {
 	const replace = "replace the pod by one that mounts what there is"
 	switch o := r.Object; {
@@ -128,7 +127,8 @@ func (a *Asked) fault(pod *corev1.Pod, r *Reference) string {
 	return ""
 }
 
-// read are the anchors or the leaf under the key. The text does not quote what somebody else wrote.
+// read returns the anchors or the leaf under the key. The fault does not quote the content, because another client
+// wrote it.
 func (r *Reference) read() (shows []pki.Fingerprint, fault string) {
 	if r.Leaf {
 		chain, err := pki.ParseChain(r.Object.value)

@@ -12,7 +12,6 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// source is a Secret or ConfigMap that a volume shows.
 type source struct {
 	kind     trust.ObjectKind
 	name     string
@@ -20,7 +19,6 @@ type source struct {
 	optional bool
 }
 
-// sourcesOf are the Secrets and ConfigMaps that a volume shows.
 func sourcesOf(v *corev1.Volume) []source {
 	isTrue := func(b *bool) bool { return b != nil && *b }
 	switch {
@@ -43,7 +41,7 @@ func sourcesOf(v *corev1.Volume) []source {
 	return out
 }
 
-// Secrets are the names of those that the volumes of a pod show, ordered.
+// Secrets returns the sorted names of the Secrets that the volumes of a pod show.
 func Secrets(spec *corev1.PodSpec) []string {
 	var out []string
 	for i := range spec.Volumes {
@@ -57,27 +55,25 @@ func Secrets(spec *corev1.PodSpec) []string {
 	return slices.Clip(slices.Compact(out))
 }
 
-// mayShow says whether a key of the object would be shown.
 func (s *source) mayShow(key string) bool {
 	return len(s.items) == 0 || slices.ContainsFunc(s.items, func(item corev1.KeyToPath) bool { return item.Key == key })
 }
 
-// Reference is an object of which a pod reads one key.
+// Reference is an object from which a pod reads one key.
 type Reference struct {
 	Kind trust.ObjectKind
 	Name string
 	Key  string
-	// Leaf says that the key has a leaf, and no anchors.
+	// Leaf means that the key has a leaf. Otherwise it has anchors.
 	Leaf bool
-	// Object is what there is now, nil for nothing. Whoever asks for a proof reads it.
+	// Object is the object as it is now, nil if there is none. The caller that asks for a proof reads it.
 	Object *Object
 }
 
-// object as Kind/name.
 func (r *Reference) object() string { return string(r.Kind) + "/" + r.Name }
 
-// References are the objects that a pod has its anchors from, if it is asked for any, and its leaves, in the order of asked. The
-// fault says why the pod proves nothing as it is written, "" if it can prove something.
+// References returns the objects that a pod has its anchors (if it is asked for any) and its leaves from, in the
+// order of asked. The fault says why the pod proves nothing as it is written, "" if it can prove something.
 func (a *Asked) References(pod *corev1.Pod) (references []Reference, fault string) {
 	for _, volume := range a.volumes() {
 		reference, fault := find(pod, volume.name, volume.key)
@@ -93,7 +89,6 @@ func (a *Asked) References(pod *corev1.Pod) (references []Reference, fault strin
 	return references, ""
 }
 
-// find is the object of which a volume shows a key.
 func find(pod *corev1.Pod, name, key string) (*Reference, string) {
 	at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 	if at < 0 {
@@ -118,7 +113,8 @@ func find(pod *corev1.Pod, name, key string) (*Reference, string) {
 	return reference, ""
 }
 
-// staysMounted says whether a container that runs with the others, and does not end before they begin, mounts a volume.
+// staysMounted reports whether a container that runs alongside the others mounts a volume. Init containers that end
+// first do not count.
 func staysMounted(pod *corev1.Pod, volume string) bool {
 	mounts := func(c *corev1.Container) bool {
 		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })

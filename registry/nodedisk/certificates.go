@@ -24,28 +24,29 @@ type Bundle struct {
 type Pair struct {
 	// Name of the leaf, such as etcd-peer-node-1, and the paths of its two files relative to the generation.
 	Name, Cert, Key string
-	// Certificate and what follows it in its file; set also when only the key is wrong.
+	// Certificate and the certificates after it in its file. Also set when only the key is wrong.
 	Certificate *pki.Certificate
 	Chain       []*pki.Certificate
 }
 
-// Content is what is in the files of a generation.
+// Content is the parsed content of a generation's files.
 type Content struct {
 	Bundles []Bundle
 	Pairs   []Pair
 }
 
-// Endings of files that are looked into.
 const (
 	certEnding = ".crt"
 	keyEnding  = ".key"
 )
 
-// ParseContent reads the certificates among the files of a generation, by their paths relative to it, and finds what is
-// wrong with them. In ConfigMaps, *.crt are bundles of anchors. In Secrets, NAME.crt with NAME.key beside it is a pair, whose
-// certificate one of the anchors has to have signed, if there are any; a certificate without a key is one of an authority, or
-// none of our business. Which bundle a pair is for is not known here, and dates are not looked at: a node must be able to go
-// back to what it had.
+// ParseContent parses the certificates among the files of a generation, keyed by their paths relative to it, and
+// finds defects. In ConfigMaps, *.crt are bundles of anchors. In Secrets, NAME.crt beside NAME.key is a pair. If
+// there are anchors, one of them must have signed its certificate. A certificate without a key belongs to an
+// authority, or is not our business.
+//
+// It does not know which bundle a pair is for. It ignores dates: a node must be able to go back to an older
+// generation.
 func ParseContent(files map[string][]byte) (Content, Defects) {
 	var content Content
 	var defects Defects
@@ -95,8 +96,8 @@ func (c *Content) parsePair(files map[string][]byte, name string, defects *Defec
 	return p
 }
 
-// Signer is an anchor that is the certificate of a pair or has signed it, possibly through those that follow it in its file;
-// of several, the one that is valid longest; nil if there is none.
+// Signer returns an anchor that is the certificate of a pair or has signed it, possibly through the certificates
+// after it in its file. Of several, it returns the one that is valid longest; nil if there is none.
 func (c *Content) Signer(p *Pair) *pki.Certificate {
 	var best *pki.Certificate
 	last := p.Certificate
@@ -119,7 +120,6 @@ func (c *Content) Signer(p *Pair) *pki.Certificate {
 	return best
 }
 
-// signerIn is the certificate of a chain that has signed another one.
 func signerIn(chain []*pki.Certificate, c *pki.Certificate) *pki.Certificate {
 	at := slices.IndexFunc(chain, func(other *pki.Certificate) bool { return !other.Equal(c) && c.SignedBy(other) })
 	if at < 0 {
@@ -136,7 +136,7 @@ func (c *Content) anchors() int {
 	return n
 }
 
-// Bundle finds a bundle by its path relative to the generation, nil if there is none.
+// Bundle returns the bundle at a path relative to the generation, nil if there is none.
 func (c *Content) Bundle(path string) *Bundle {
 	for i := range c.Bundles {
 		if c.Bundles[i].Path == path {
@@ -146,7 +146,7 @@ func (c *Content) Bundle(path string) *Bundle {
 	return nil
 }
 
-// PairOf finds the pair whose certificate is at a path relative to the generation, nil if there is none.
+// PairOf returns the pair whose certificate is at a path relative to the generation, nil if there is none.
 func (c *Content) PairOf(cert string) *Pair {
 	for i := range c.Pairs {
 		if c.Pairs[i].Cert == cert {

@@ -12,64 +12,64 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Reason says what kind of defect there is: a word in CamelCase for programs.
+// Reason is the kind of a defect: a CamelCase word for programs.
 type Reason string
 
 // Reasons.
 const (
-	// ManifestMissing is a manifest that is not there, ManifestUnreadable one that kubelet cannot use.
+	// ManifestMissing: there is no manifest. ManifestUnreadable: kubelet cannot use it.
 	ManifestMissing    Reason = "ManifestMissing"
 	ManifestUnreadable Reason = "ManifestUnreadable"
-	// ManifestForeign is a manifest that the installer has not made.
+	// ManifestForeign: the installer did not write the manifest.
 	ManifestForeign Reason = "ManifestForeign"
-	// DirectoryMissing is what the manifest mounts and is not there.
+	// DirectoryMissing: the manifest mounts a directory that does not exist.
 	DirectoryMissing Reason = "DirectoryMissing"
-	// PointerMissing is a directory without a pointer, PointerBroken a pointer to something else than a generation beside it.
+	// PointerMissing: a directory has no pointer. PointerBroken: it does not point at a generation beside it.
 	PointerMissing Reason = "PointerMissing"
 	PointerBroken  Reason = "PointerBroken"
 
-	// GenerationIncomplete is a generation without a readable generation.json, or with that of another one.
+	// GenerationIncomplete: a generation has no readable generation.json, or the one of another generation.
 	GenerationIncomplete Reason = "GenerationIncomplete"
-	// FileMissing was installed and is not there.
+	// FileMissing: an installed file does not exist.
 	FileMissing Reason = "FileMissing"
-	// FileUnexpected is there and was not installed, or is no plain file or directory.
+	// FileUnexpected: a file was not installed, or is neither a plain file nor a directory.
 	FileUnexpected Reason = "FileUnexpected"
-	// FileMode is a mode other than 0600 of a file, or 0700 of a directory.
+	// FileMode: the mode of a file is not 0600, or of a directory not 0700.
 	FileMode Reason = "FileMode"
-	// HashMismatch is a file that is not what was installed.
+	// HashMismatch: a file differs from what was installed.
 	HashMismatch Reason = "HashMismatch"
-	// Unreadable is what the disk or its permissions do not give.
+	// Unreadable: the disk or its permissions prevent reading.
 	Unreadable Reason = "Unreadable"
-	// Unparsable is a bundle, certificate or key that is none.
+	// Unparsable: a bundle, certificate or key cannot be parsed.
 	Unparsable Reason = pki.ReasonUnparsable
-	// KeyMismatch is a key that belongs to another certificate.
+	// KeyMismatch: a key belongs to another certificate.
 	KeyMismatch Reason = pki.ReasonKeyMismatch
-	// Untrusted is a leaf that no anchor of the same generation has signed.
+	// Untrusted: no anchor of the same generation has signed the leaf.
 	Untrusted Reason = "Untrusted"
-	// Expired is a leaf that has expired, or must not replace a valid one.
+	// Expired: a leaf has expired, or must not replace a valid one.
 	Expired Reason = pki.ReasonExpired
 )
 
-// Defect is something that is not as the installer leaves it. It has no content of a file.
+// Defect is a deviation from the state that the installer leaves. It never quotes the content of a file.
 type Defect struct {
 	Reason  Reason
 	Path    string
 	Message string
 }
 
-// Error makes a Defect an error.
+// Error implements error.
 func (d Defect) Error() string { return d.Path + ": " + d.Message }
 
-// Harmless tells whether a process that uses the files does not notice. The installer makes anew what has such a defect, a
-// person is only warned of it.
+// Harmless reports whether a process that uses the files does not notice the defect. The installer reinstalls even
+// then; an operator only gets a warning.
 func (d Defect) Harmless() bool {
 	return d.Reason == FileMode || d.Reason == FileUnexpected || d.Reason == ManifestForeign
 }
 
-// Defects of one thing.
+// Defects of one object.
 type Defects []Defect
 
-// Add notes a defect.
+// Add appends a defect.
 func (d *Defects) Add(reason Reason, path, format string, args ...any) {
 	*d = append(*d, Defect{Reason: reason, Path: path, Message: fmt.Sprintf(format, args...)})
 }
@@ -86,17 +86,17 @@ func (d *Defects) addMode(path string, is, want fs.FileMode) {
 	d.Add(FileMode, path, "its mode is %v, want %v", is, want)
 }
 
-// Has tells whether one of them has the reason.
+// Has reports whether a defect has the reason.
 func (d Defects) Has(reason Reason) bool {
 	return slices.ContainsFunc(d, func(defect Defect) bool { return defect.Reason == reason })
 }
 
-// At tells whether one of them is at the path.
+// At reports whether a defect is at the path.
 func (d Defects) At(path string) bool {
 	return slices.ContainsFunc(d, func(defect Defect) bool { return defect.Path == path })
 }
 
-// Err joins the defects to one error, nil if there are none; errors.As finds the first of them.
+// Err joins the defects into one error, nil if there are none. errors.As finds the first defect.
 func (d Defects) Err() error {
 	faults := make([]error, 0, len(d))
 	for _, defect := range d {

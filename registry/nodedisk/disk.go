@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Disk is what was read of one node. All paths are those of the node.
+// Disk is the content of one node's disk as it was read. All paths are paths of the node.
 type Disk struct {
 	Layout
 	// Manifest is what kubelet runs.
 	Manifest Manifest
 	// Directories ordered by revision.
 	Directories []Directory
-	// Leftovers are files and directories that an interrupted run has left.
+	// Leftovers are files and directories of an interrupted run.
 	Leftovers []string
-	// SetAside are directories that a recovery has put out of the way.
+	// SetAside are directories that a recovery has moved out of the way.
 	SetAside []string
-	// NewestFile is the latest modification time of the manifest and of the generations, and where.
+	// NewestFile is the most recently modified file of the manifest and the generations.
 	NewestFile FileTime
 }
 
@@ -49,30 +49,30 @@ type Directory struct {
 // Pointer is the link `current`.
 type Pointer struct {
 	Path string
-	// Generation that it points at; meaningless if it has defects.
+	// Generation that it points at; undefined if there are defects.
 	Generation int
 	Defects    Defects
 }
 
 // Generation is one generation-NUMBER of a directory.
 type Generation struct {
-	// Revision of the directory that it is in.
+	// Revision of the directory that contains it.
 	Revision int
 	Number   int
 	Path     string
-	// Record is nil if it cannot be read.
+	// Record is nil if it is unreadable.
 	Record *Record
-	// Files are the paths, relative to the generation, of those that could be read.
+	// Files are the paths of the readable files, relative to the generation.
 	Files []string
 	Content
-	// Defects are empty if the generation is what was installed, and sound.
+	// Defects are empty if the generation is sound and exactly as installed.
 	Defects Defects
 }
 
 // ID names a generation on the command line: REVISION/NUMBER.
 func (g *Generation) ID() string { return fmt.Sprintf("%d/%d", g.Revision, g.Number) }
 
-// RecoveredFrom is the ID of the generation that a recovery made this one from, "" if an installer brought it.
+// RecoveredFrom is the ID of the generation from which a recovery made this one, "" if an installer wrote it.
 func (g *Generation) RecoveredFrom() string {
 	if g.Record == nil {
 		return ""
@@ -80,10 +80,10 @@ func (g *Generation) RecoveredFrom() string {
 	return g.Record.RecoveredFrom
 }
 
-// Defective tells whether something is wrong with a file, by its path relative to the generation.
+// Defective reports whether a file, by its path relative to the generation, has a defect.
 func (g *Generation) Defective(file string) bool { return g.Defects.At(path.Join(g.Path, file)) }
 
-// Directory finds a directory by its revision, nil if there is none.
+// Directory returns the directory of a revision, nil if there is none.
 func (d *Disk) Directory(revision int) *Directory {
 	for i := range d.Directories {
 		if d.Directories[i].Revision == revision {
@@ -93,7 +93,7 @@ func (d *Disk) Directory(revision int) *Directory {
 	return nil
 }
 
-// Generation finds a generation by its number, nil if there is none.
+// Generation returns the generation with a number, nil if there is none.
 func (d *Directory) Generation(number int) *Generation {
 	for i := range d.Generations {
 		if d.Generations[i].Number == number {
@@ -103,7 +103,7 @@ func (d *Directory) Generation(number int) *Generation {
 	return nil
 }
 
-// Current is the generation that the pointer points at, nil if there is none.
+// Current returns the generation that the pointer points at, nil if there is none.
 func (d *Directory) Current() *Generation {
 	if len(d.Pointer.Defects) > 0 {
 		return nil
@@ -111,8 +111,8 @@ func (d *Directory) Current() *Generation {
 	return d.Generation(d.Pointer.Generation)
 }
 
-// Running is what kubelet runs: the directory that the manifest mounts and the generation in use there; nil where the
-// disk does not say.
+// Running returns what kubelet runs: the directory that the manifest mounts, and the generation in use there. Each is
+// nil if the disk does not tell.
 func (d *Disk) Running() (*Directory, *Generation) {
 	if !d.Manifest.Usable() || len(d.Manifest.Mounts) != 1 {
 		return nil, nil
@@ -124,7 +124,8 @@ func (d *Disk) Running() (*Directory, *Generation) {
 	return directory, directory.Current()
 }
 
-// Generations of all directories, the newest first: by number, then by the revision of their directory.
+// Generations returns the generations of all directories, newest first: by number, then by the revision of their
+// directory.
 func (d *Disk) Generations() []*Generation {
 	var all []*Generation
 	for i := range d.Directories {
@@ -138,8 +139,8 @@ func (d *Disk) Generations() []*Generation {
 	return all
 }
 
-// NewestBeginning is the latest moment at which a certificate on the disk becomes valid, and where it is: a clock that says
-// less is wrong.
+// NewestBeginning returns the latest time at which a certificate on the disk becomes valid, and its path. A clock
+// before that time is wrong.
 func (d *Disk) NewestBeginning() (time.Time, string) {
 	var newest time.Time
 	var where string

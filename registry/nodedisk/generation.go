@@ -22,10 +22,9 @@ const (
 // MaxFileBytes bounds each file of a generation.
 const MaxFileBytes = max(pki.MaxPEMBytes, maxRecordBytes)
 
-// depth of files in a generation: kind, object, key.
+// depth of files in a generation: kind/object/key.
 const depth = 2
 
-// generationReader reads one generation.
 type generationReader struct {
 	fs    fs.FS
 	dir   string
@@ -33,7 +32,7 @@ type generationReader struct {
 	files map[string][]byte
 }
 
-// ReadGeneration reads the generation of that number in that directory, which is a path below the resource directory.
+// ReadGeneration reads a generation. dir is its path below the resource directory.
 func (l Layout) ReadGeneration(resources fs.FS, dir string, number int) *Generation {
 	revision, _, _ := l.ParseDirectoryName(path.Base(path.Dir(dir)))
 	r := &generationReader{
@@ -60,7 +59,7 @@ func (r *generationReader) checkMode(name string, want fs.FileMode) bool {
 	return checkMode(&r.g.Defects, r.fs, path.Join(r.dir, name), filepath.Join(r.g.Path, name), want)
 }
 
-// checkMode tells whether there is a file of the type that is wanted, and finds a mode other than that.
+// checkMode reports whether a file of the wanted type exists. It adds a defect if not, or if the mode differs.
 func checkMode(defects *Defects, fsys fs.FS, name, file string, want fs.FileMode) bool {
 	info, err := fs.Lstat(fsys, name)
 	switch {
@@ -104,7 +103,7 @@ func (r *generationReader) read(name string) {
 	r.files[name] = data
 }
 
-// compareRecord checks that the files are the ones that were installed.
+// compareRecord checks that the files are exactly those that were installed.
 func (r *generationReader) compareRecord() {
 	text, ok := r.files[RecordName]
 	delete(r.files, RecordName)

@@ -16,24 +16,25 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// Layout says where the files of a static pod are.
+// Layout is where the files of a static pod are.
 type Layout struct {
-	// ResourceDirectory holds NAME-pod-R, ManifestDirectory is where kubelet finds static pods. Absolute paths.
+	// ResourceDirectory holds NAME-pod-R; ManifestDirectory is where kubelet finds static pods. Both are absolute
+	// paths.
 	ResourceDirectory, ManifestDirectory string
-	// HostResourceDirectory is where the node has ResourceDirectory, for the hostPath of manifests. Defaults to
+	// HostResourceDirectory is the path of ResourceDirectory on the node, for the hostPath of manifests. Defaults to
 	// ResourceDirectory.
 	HostResourceDirectory string
 	// Name of the rollout, such as etcd.
 	Name string
 	// ManifestFile is the name of the manifest. Defaults to NAME-pod.yaml.
 	ManifestFile string
-	// Companions are further static pods of the node, which mount the same directories.
+	// Companions are further static pods of the node that mount the same directories.
 	Companions []Companion
 }
 
-// Companion is a static pod that a revision brings together with the one that the rollout is named after.
+// Companion is a static pod that a revision brings together with the rollout's own.
 type Companion struct {
-	// Name of the static pod, such as kube-apiserver, and of the file with its manifest.
+	// Name of the static pod, such as kube-apiserver, and the file name of its manifest.
 	Name, ManifestFile string
 }
 
@@ -47,8 +48,8 @@ const (
 	generationPrefix = "generation-"
 	// setAside is in the names of directories with what a recovery has replaced.
 	setAside = "set-aside-"
-	// staging ends names of what is being written, removing of what is being removed; both begin with a dot, which kubelet
-	// passes over.
+	// staging ends the names of files being written, removing those of files being removed. Both kinds of names begin
+	// with a dot, so kubelet ignores them.
 	staging  = ".staging"
 	removing = ".removing"
 )
@@ -79,8 +80,8 @@ func (l Layout) Check() error {
 	return nil
 }
 
-// Pods are the layout as each static pod of the node sees it, which differs in the name of the manifest. The one that the
-// rollout is named after is the last.
+// Pods returns the layout for each static pod of the node; they differ in the name of the manifest. The rollout's own
+// pod is last.
 func (l Layout) Pods() []Layout {
 	out := make([]Layout, 0, len(l.Companions)+1)
 	for _, c := range l.Companions {
@@ -98,24 +99,24 @@ func (l Layout) hostResources() string {
 	return l.HostResourceDirectory
 }
 
-// ManifestName is the name of the manifest, in both of its directories.
+// ManifestName is the name of the manifest in both of its directories.
 func (l Layout) ManifestName() string {
 	return cmp.Or(l.ManifestFile, revision.PodName(l.Name)+".yaml")
 }
 
-// Manifest is the path of the one that kubelet runs.
+// Manifest is the path of the manifest that kubelet runs.
 func (l Layout) Manifest() string { return filepath.Join(l.ManifestDirectory, l.ManifestName()) }
 
-// LockName is the name of the file in the resource directory that whoever writes has locked.
+// LockName is the name of the lock file in the resource directory, which a writer holds locked.
 func (l Layout) LockName() string { return revision.PodName(l.Name) + ".lock" }
 
 // DirectoryName is the name of the directory of revision n.
 func (l Layout) DirectoryName(n int) string { return revision.DirectoryName(l.Name, n) }
 
-// HostDirectory is what the manifest of revision n mounts.
+// HostDirectory is the host path that the manifest of revision n mounts.
 func (l Layout) HostDirectory(n int) string { return path.Join(l.hostResources(), l.DirectoryName(n)) }
 
-// ParseDirectoryName reads NAME-pod-R. The name is ours if it begins so; ok tells if R is a revision.
+// ParseDirectoryName parses NAME-pod-R. ours reports whether the name has our prefix; ok whether R is a revision.
 func (l Layout) ParseDirectoryName(name string) (n int, ours, ok bool) {
 	text, ours := strings.CutPrefix(name, revision.PodName(l.Name)+"-")
 	if !ours {
@@ -125,7 +126,7 @@ func (l Layout) ParseDirectoryName(name string) (n int, ours, ok bool) {
 	return n, true, ok
 }
 
-// SetAsideName is the name of the directory that gets what a recovery replaces.
+// SetAsideName is the name of the directory for what a recovery replaces.
 func (l Layout) SetAsideName(time string) string {
 	return revision.PodName(l.Name) + "-" + setAside + time
 }
@@ -133,7 +134,7 @@ func (l Layout) SetAsideName(time string) string {
 // GenerationName is the name of the directory of generation n.
 func GenerationName(n int) string { return generationPrefix + strconv.Itoa(n) }
 
-// ParseGenerationName reads generation-M.
+// ParseGenerationName parses generation-M.
 func ParseGenerationName(name string) (int, bool) {
 	text, ok := strings.CutPrefix(name, generationPrefix)
 	if !ok {
@@ -142,22 +143,24 @@ func ParseGenerationName(name string) (int, bool) {
 	return revision.ParseNumber(text)
 }
 
-// Staged is the name under which name is prepared beside its place.
+// Staged is the name under which name is written, in the same directory.
 func Staged(name string) string {
 	return path.Join(path.Dir(name), "."+path.Base(name)+staging)
 }
 
-// Removed is the name under which name is taken apart.
+// Removed is the name under which name is removed, in the same directory.
 func Removed(name string) string {
 	return path.Join(path.Dir(name), "."+path.Base(name)+removing)
 }
 
-// IsLeftover tells whether a name is one that Staged or Removed makes: if nobody writes, an interrupted run has left it.
+// IsLeftover reports whether a name has the form that Staged or Removed makes. Unless a writer is at work, an
+// interrupted run has left the file.
 func IsLeftover(name string) bool {
 	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, staging) || strings.HasSuffix(name, removing))
 }
 
-// IsLeftover tells whether a name in the resource directory is a leftover of this static pod, and not of another one.
+// IsLeftover reports whether a name in the resource directory is a leftover of this static pod, and not of another
+// one.
 func (l Layout) IsLeftover(name string) bool {
 	if !IsLeftover(name) {
 		return false

@@ -20,49 +20,49 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// MaxManifestBytes is far above any manifest; kubelet itself takes 10 MiB.
+// MaxManifestBytes is far above any manifest; kubelet accepts 10 MiB.
 const MaxManifestBytes = 4 << 20
 
-// Manifest is the manifest of a static pod as a file.
+// Manifest is the manifest file of a static pod.
 type Manifest struct {
 	Path    string
 	Present bool
 	Defects Defects
-	// Mounts are the revisions of the directories that it mounts.
+	// Mounts are the revisions whose directories it mounts.
 	Mounts []int
-	// Uses are the files of a generation that its containers are told to use, relative to the generation.
+	// Uses are the files of a generation on the command lines of its containers, relative to the generation.
 	Uses []string
-	// Peer are the files of the listener for peers, relative to the generation; empty if the manifest does not say.
+	// Peer are the files of the peer listener, relative to the generation; empty if the manifest does not say.
 	Peer ListenerFiles
-	// InitialCluster are the members as the manifest names them.
+	// InitialCluster are the members in the manifest.
 	InitialCluster []Member
 	// Self is the member's own name, "" if the manifest does not say.
 	Self string
 	// DataDirectory of etcd on the host, "" if the manifest does not say.
 	DataDirectory string
-	// Listens are the host:port that the member listens on.
+	// Listens are the host:port addresses that the member listens on.
 	Listens []string
 
-	// Revision that the installer has made it for, 0 if it has not. RestartHash and Pod are set with it.
+	// Revision that the installer wrote it for, 0 if the installer did not. RestartHash and Pod are set with it.
 	Revision    int
 	RestartHash string
 	Pod         *corev1.Pod
 }
 
-// ListenerFiles are the three that a TLS listener needs.
+// ListenerFiles are the files of a TLS listener.
 type ListenerFiles struct {
 	Cert, Key, Trust string
 }
 
-// Member is a member of the cluster by its name and the host:port where its peers reach it.
+// Member is a member of the cluster: its name and the host:port for its peers.
 type Member struct {
 	Name, Address string
 }
 
-// Usable tells whether there is a manifest that kubelet can run.
+// Usable reports whether there is a manifest that kubelet can run.
 func (m *Manifest) Usable() bool { return m.Present && m.Problem() == "" }
 
-// Problem says why kubelet cannot run a manifest that is there, "" if it can.
+// Problem returns why kubelet cannot run an existing manifest, "" if it can.
 func (m *Manifest) Problem() string {
 	for _, d := range m.Defects {
 		if d.Reason == Unreadable || d.Reason == ManifestUnreadable {
@@ -72,10 +72,10 @@ func (m *Manifest) Problem() string {
 	return ""
 }
 
-// FromInstaller tells whether the installer has made it: it mounts the directory of the revision that it names.
+// FromInstaller reports whether the installer wrote it: it mounts the directory of the revision that it names.
 func (m *Manifest) FromInstaller() bool { return m.Revision > 0 }
 
-// ReadManifest reads the manifest of the static pod in a directory.
+// ReadManifest reads the static pod's manifest in dir: "." of the manifest directory, or a directory of a revision.
 func (l Layout) ReadManifest(fsys fs.FS, dir string) Manifest {
 	name := path.Join(dir, l.ManifestName())
 	m := Manifest{Path: filepath.Join(l.ResourceDirectory, name)}
@@ -107,11 +107,11 @@ func (l Layout) ReadManifest(fsys fs.FS, dir string) Manifest {
 	return m
 }
 
-// ParseManifest takes from the text of a manifest what Manifest holds of it.
+// ParseManifest parses the text of a manifest into m.
 func (l Layout) ParseManifest(m *Manifest, text []byte) {
 	pod, foreign := revision.ParsePod(text)
 	if foreign != nil {
-		// kubelet takes more than the installer writes.
+		// kubelet accepts more than the installer writes.
 		pod = &corev1.Pod{}
 		if err := document.Unmarshal(text, MaxManifestBytes, pod, false); err != nil {
 			m.Defects.Add(ManifestUnreadable, m.Path, "it is no YAML of a Pod")
@@ -146,7 +146,7 @@ func (l Layout) ParseManifest(m *Manifest, text []byte) {
 	l.recognize(m, pod)
 }
 
-// recognize finds out whether the installer has made a manifest.
+// recognize sets Revision, RestartHash and Pod if the installer wrote the manifest, and adds ManifestForeign if not.
 func (l Layout) recognize(m *Manifest, pod *corev1.Pod) {
 	n, ok := revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
 	if !ok {
@@ -162,8 +162,8 @@ func (l Layout) recognize(m *Manifest, pod *corev1.Pod) {
 	m.Revision, m.RestartHash, m.Pod = n, pod.Annotations[revision.AnnotationRestartHash], pod
 }
 
-// Mentioned are the revisions whose directories a manifest mentions in any way, even if it cannot be parsed, or belongs to
-// somebody else.
+// Mentioned returns the revisions whose directories a manifest mentions anywhere, even if it is unparsable or
+// foreign.
 func (l Layout) Mentioned(manifest []byte) map[int]bool {
 	out := map[int]bool{}
 	mention := regexp.MustCompile(regexp.QuoteMeta(revision.PodName(l.Name)) + `-([0-9]+)`)
@@ -175,7 +175,7 @@ func (l Layout) Mentioned(manifest []byte) map[int]bool {
 	return out
 }
 
-// readContainer looks at the command line as one text: it may be the arguments of a process or a script.
+// readContainer searches the command line as one text, because it may be arguments or a script.
 func (m *Manifest) readContainer(pod *corev1.Pod, c *corev1.Container, volumes map[string]bool) {
 	text := strings.Join(slices.Concat(c.Command, c.Args), "\n")
 	for _, mount := range c.VolumeMounts {
@@ -210,7 +210,7 @@ func (m *Manifest) readContainer(pod *corev1.Pod, c *corev1.Container, volumes m
 	}
 }
 
-// flagOf finds the value of --flag=value or --flag value, "" if there is none.
+// flagOf returns the value of --flag=value or --flag value, "" if there is none.
 func flagOf(text, flag string) string {
 	found := regexp.MustCompile(`(?:^|\s)--` + regexp.QuoteMeta(flag) + `[=\s]["']?([^\s"']+)`).FindStringSubmatch(text)
 	if found == nil || strings.HasPrefix(found[1], "--") {
@@ -219,7 +219,7 @@ func flagOf(text, flag string) string {
 	return found[1]
 }
 
-// onHost is where a path of a container is on the host, "" if that is not a volume of the host.
+// onHost returns the host path of a path in a container, "" if it is not on a hostPath volume.
 func onHost(pod *corev1.Pod, c *corev1.Container, file string) string {
 	host, longest := "", -1
 	for _, mount := range c.VolumeMounts {
@@ -236,7 +236,7 @@ func onHost(pod *corev1.Pod, c *corev1.Container, file string) string {
 	return host
 }
 
-// parseCluster reads name=url[,name=url]... What is no URL is left out.
+// parseCluster parses name=url[,name=url]... and skips invalid URLs.
 func parseCluster(text string) []Member {
 	var out []Member
 	for entry := range strings.SplitSeq(text, ",") {
@@ -251,7 +251,7 @@ func parseCluster(text string) []Member {
 	return out
 }
 
-// Addresses are the host:port of comma-separated URLs.
+// Addresses returns the host:port of each comma-separated URL. It skips URLs without both.
 func Addresses(urls string) []string {
 	var out []string
 	for text := range strings.SplitSeq(urls, ",") {

@@ -17,14 +17,14 @@ import (
 // ErrNotInstalled reports a node without a manifest of this static pod.
 var ErrNotInstalled = errors.New("the static pod is not installed on this node")
 
-// Installed is what the manifest of kubelet and the pointer beside it name.
+// Installed is what kubelet's manifest and the pointer in its directory name.
 type Installed struct {
 	Manifest   Manifest
 	Generation Generation
 }
 
-// ReadInstalled returns what the node runs at its next start of the static pod: made by the installer and without a defect,
-// or it fails. The error is ErrNotInstalled, or has each Defect.
+// ReadInstalled returns what the node runs at the next start of the static pod. It fails unless the installer wrote
+// it and it has no defect. The error is ErrNotInstalled, or wraps each Defect.
 func (l Layout) ReadInstalled(resources, manifests fs.FS) (*Installed, error) {
 	manifest := l.ReadManifest(manifests, ".")
 	if manifest.Defects.Has(ManifestMissing) {
@@ -48,8 +48,8 @@ func (l Layout) ReadInstalled(resources, manifests fs.FS) (*Installed, error) {
 	return &Installed{Manifest: manifest, Generation: *g}, nil
 }
 
-// ReadDisk reads everything that belongs to the static pod. Whatever is wrong with it is part of the result; it fails only if
-// the directories themselves cannot be read.
+// ReadDisk reads everything that belongs to the static pod. Defects are part of the result. It fails only if the
+// directories themselves are unreadable.
 func (l Layout) ReadDisk(resources, manifests fs.FS) (*Disk, error) {
 	d := &Disk{Layout: l}
 	entries, err := fs.ReadDir(manifests, ".")
@@ -90,7 +90,7 @@ func (d *Disk) readDirectory(resources fs.FS, revision int) {
 	checkMode(&out.Defects, resources, name, out.Path, DirectoryMode)
 	out.Manifest = d.ReadManifest(resources, name)
 	out.Pointer = d.ReadPointer(resources, name)
-	// What cannot be listed has no generations, which is what the defects of the pointer then say.
+	// A directory that cannot be listed has no generations; the defects of its pointer report that.
 	entries, _ := fs.ReadDir(resources, name)
 	for _, entry := range entries {
 		n, ok := ParseGenerationName(entry.Name())
@@ -107,7 +107,7 @@ func (d *Disk) readDirectory(resources fs.FS, revision int) {
 }
 
 func (d *Disk) noteTimes(resources fs.FS, dir string) {
-	// The function returns no error: what cannot be read is a defect of the generation.
+	// The function returns no error: an unreadable file is a defect of the generation.
 	_ = fs.WalkDir(resources, dir, func(name string, _ fs.DirEntry, _ error) error {
 		d.noteTime(resources, name, filepath.Join(d.ResourceDirectory, name))
 		return nil
@@ -120,7 +120,7 @@ func (d *Disk) noteTime(fsys fs.FS, name, file string) {
 	}
 }
 
-// ReadPointer accepts what the installer writes and nothing else: the name of a generation in the same directory.
+// ReadPointer accepts only what the installer writes: the name of a generation in the same directory.
 func (l Layout) ReadPointer(resources fs.FS, dir string) Pointer {
 	name := path.Join(dir, PointerName)
 	p := Pointer{Path: filepath.Join(l.ResourceDirectory, name)}
@@ -153,7 +153,8 @@ func (l Layout) ReadPointer(resources fs.FS, dir string) Pointer {
 	return p
 }
 
-// IsDirectory tells whether there is a directory of that name, which is no link to one.
+// IsDirectory reports whether there is a directory of that name that is not a link. Anything else under that name is
+// an error.
 func IsDirectory(fsys fs.FS, name string) (bool, error) {
 	info, err := fs.Lstat(fsys, name)
 	switch {

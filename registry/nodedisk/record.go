@@ -21,16 +21,16 @@ type Record struct {
 	ContentHash string `json:"contentHash"`
 	RestartHash string `json:"restartHash"`
 	Node        string `json:"node"`
-	// Files are all others of the generation: path below it, lower-case hexadecimal SHA-256.
+	// Files maps the path of every other file of the generation, below it, to its lower-case hexadecimal SHA-256.
 	Files map[string]string `json:"files"`
-	// RecoveredFrom is the ID of the generation that a recovery has made this one from; no revision has its content.
+	// RecoveredFrom is the ID of the generation from which a recovery made this one. No revision has such content.
 	RecoveredFrom string `json:"recoveredFrom,omitempty"`
 }
 
 // maxRecordBytes bounds generation.json.
 const maxRecordBytes = 4 << 20
 
-// Encode is the text of generation.json.
+// Encode returns the text of generation.json.
 func (r Record) Encode() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -39,8 +39,8 @@ func (r Record) Encode() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// ParseRecord reads generation.json. Every file that it lists is configmaps/NAME/KEY or secrets/NAME/KEY. Fields that it
-// does not know are those of a later release.
+// ParseRecord reads generation.json. It refuses any path but configmaps/NAME/KEY and secrets/NAME/KEY, and ignores
+// unknown fields: a later release wrote them.
 func ParseRecord(text []byte) (*Record, error) {
 	record := &Record{}
 	if err := json.Unmarshal(text, record); err != nil {
@@ -63,8 +63,8 @@ const (
 	secrets    = "secrets"
 )
 
-// FilesOf lists the content of a revision as paths below a generation. What is no name for an object or a key is refused:
-// such a path could lead elsewhere.
+// FilesOf maps the content of a revision to paths below a generation. It refuses an invalid object name or key: such
+// a path could lead elsewhere.
 func FilesOf(content revision.Content) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for kind, objects := range map[string]map[string]map[string][]byte{configMaps: content.ConfigMaps, secrets: content.Secrets} {
@@ -96,13 +96,13 @@ func checkFile(file string) error {
 	return nil
 }
 
-// Hash is that of a file, as a Record has it.
+// Hash returns the hash of a file, in the form that a Record uses.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// Hashes are those of the files of a generation.
+// Hashes returns the Hash of each file of a generation.
 func Hashes(files map[string][]byte) map[string]string {
 	out := make(map[string]string, len(files))
 	for name, data := range files {

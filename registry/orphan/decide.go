@@ -16,17 +16,17 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Grace is how long an object is kept after its node or member was first found missing.
+// Grace is how long an object stays after its node or member is first missing.
 const Grace = 72 * time.Hour
 
-// heldRecheck is when to decide again about an object that is kept for a reason which may pass without any object
+// heldRecheck is how often to decide again about an object that stays for a reason that may pass without any object
 // changing.
 const heldRecheck = time.Hour
 
 // Step is what to do with an object.
 type Step string
 
-// Steps.
+// The steps.
 const (
 	// Mark sets trust.AnnotationDeleteGraceStart.
 	Mark Step = "Mark"
@@ -36,7 +36,7 @@ const (
 	Delete Step = "Delete"
 )
 
-// Decision is one step on one object, in the state on which the decision is based.
+// Decision is one step on one object. UID and ResourceVersion pin the state that it is based on.
 type Decision struct {
 	Step            Step
 	Kind            trust.ObjectKind
@@ -47,14 +47,14 @@ type Decision struct {
 	Reason string
 }
 
-// Plan lists the decisions that can be executed now, ordered by kind and name.
+// Plan lists the decisions that are due now, ordered by kind and name.
 type Plan struct {
 	Decisions []Decision
-	// Recheck is when the plan changes by the passage of time alone, zero if it does not.
+	// Recheck is when time alone changes the plan, zero if never.
 	Recheck time.Time
 }
 
-// Decide says what to do in a namespace. n is what its sources amount to.
+// Decide returns the plan for a namespace. n is the inventory of its sources s.
 func Decide(s *inventory.Sources, n *inventory.Namespace, now time.Time) *Plan {
 	d := &decider{sources: s, namespace: n, now: now, plan: &Plan{}, unrests: map[string]bool{}}
 	if s == nil || n == nil || !d.effective() {
@@ -78,7 +78,7 @@ type decider struct {
 	namespace *inventory.Namespace
 	now       time.Time
 	templates []template
-	// unrests caches by trust domain whether nothing of it may be deleted now.
+	// unrests caches unrest by trust domain.
 	unrests map[string]bool
 	plan    *Plan
 }
@@ -90,8 +90,8 @@ func (d *decider) effective() bool {
 	})
 }
 
-// unrest reports whether nothing of a domain may be deleted now, because a rotation is in flight or the clock is not
-// reliable. It is only evaluated when a grace period is over.
+// unrest reports whether nothing of a domain may be deleted now: a rotation is in flight or the clock is not
+// reliable. Callers evaluate it only after a grace period.
 func (d *decider) unrest(domain *trust.Domain) bool {
 	held, known := d.unrests[domain.Name]
 	if !known {
@@ -102,7 +102,7 @@ func (d *decider) unrest(domain *trust.Domain) bool {
 	return held
 }
 
-// gone decides about an object whose node or member is missing. It is marked first and deleted after the grace period,
+// gone handles an object whose node or member is missing. It marks the object, and deletes it after the grace period
 // unless held returns true.
 func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what string, held func() bool) {
 	start, err := time.Parse(time.RFC3339, meta.Annotations[trust.AnnotationDeleteGraceStart])
@@ -121,7 +121,7 @@ func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what stri
 	d.add(Delete, kind, meta, fmt.Sprintf("%s has been missing since %s", what, start.UTC().Format(time.RFC3339)))
 }
 
-// back decides about an object whose node or member exists.
+// back removes the mark of an object whose node or member exists.
 func (d *decider) back(kind trust.ObjectKind, meta *metav1.ObjectMeta) {
 	if _, marked := meta.Annotations[trust.AnnotationDeleteGraceStart]; marked {
 		d.add(Unmark, kind, meta, "its node or member is back")

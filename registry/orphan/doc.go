@@ -1,22 +1,23 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphan decides what may be deleted of the objects that nodes leave behind: the Secrets of their leaves, the
-// evidence records of members that no longer exist, and the records of waivers that have ended. It is pure;
-// controller/cleaner executes its decisions.
+// Package orphan decides which leftover objects may be deleted: the leaf Secrets of removed nodes, the evidence
+// records of removed members, and the records of ended waivers. It is pure; controller/cleaner executes its
+// decisions.
 //
-// A Secret is cleaned up only if everything of this holds:
+// A Secret is deleted only if all of this holds:
 //
-//   - its whole name is that of a leaf for each node, for a node that no selector chooses now. Never an ending: the node
-//     x protects nothing of a node a-x. Where a name could belong to two nodes, such as x and metrics-x under two
-//     templates, it stays while either of them is there;
-//   - certrotation or library-go made it (label auth.openshift.io/managed-certificate-type=target), and it holds a leaf
-//     of the trust domain that the template is in;
-//   - the annotation openshift.io/ceo-delete-grace-start, which is set when the node is first missed and taken off when
-//     it comes back, is 72 hours old. It is cluster-etcd-operator's, so that either may begin and the other finish;
-//   - no rotation of that trust domain is in flight, no member presents the leaf, no member of the roster that may present it
-//     is still to be proven gone, and the clock is to be trusted;
-//   - the selector of the template still chooses some node. One that chooses none is more likely a mistake.
+//   - its whole name is the one that a per-node template makes for a node that no selector chooses now. A suffix
+//     never counts: node x does not protect a Secret of node a-x. Where a name fits two nodes, such as x and
+//     metrics-x under two templates, it stays while either exists;
+//   - certrotation or library-go made it (label auth.openshift.io/managed-certificate-type=target), and it holds a
+//     leaf of the template's trust domain;
+//   - its annotation openshift.io/ceo-delete-grace-start is 72 hours old. It is set when the node is first missing
+//     and removed when the node is back. cluster-etcd-operator uses the same annotation, so either may begin and the
+//     other finish;
+//   - no rotation of that trust domain is in flight, and the clock is reliable;
+//   - no member presents the leaf, and every missing roster member that may present it is proven gone;
+//   - the selector of the template still chooses some node. A selector that chooses none is more likely a mistake.
 //
-// Nothing at all is decided while any configuration of the namespace is refused: what it claims is not known then.
+// While any configuration of the namespace is refused, nothing is decided: its claims are unknown.
 package orphan

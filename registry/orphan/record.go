@@ -12,7 +12,6 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// record decides about one record.
 func (d *decider) record(r *inventory.Record) {
 	domain := d.namespace.Domain(r.Domain)
 	if r.Said == nil || domain == nil {
@@ -26,7 +25,7 @@ func (d *decider) record(r *inventory.Record) {
 	}
 }
 
-// waiver decides about a waiver. One that has ended is kept for a while, so that it can still be looked up.
+// waiver deletes a waiver that ended a grace period ago. Until then operators can still look it up.
 func (d *decider) waiver(r *inventory.Record, domain *trust.Domain) {
 	until := r.Said.Waiver.Expires.Add(Grace)
 	switch {
@@ -39,7 +38,7 @@ func (d *decider) waiver(r *inventory.Record, domain *trust.Domain) {
 	}
 }
 
-// evidence decides about the evidence of a member. The evidence of a member that is gone is not used by anything.
+// evidence decides about the evidence of a member. Nothing uses the evidence of a member that is gone.
 func (d *decider) evidence(r *inventory.Record, domain *trust.Domain) {
 	e := r.Said.Evidence
 	at := slices.IndexFunc(domain.Parties, func(p trust.Party) bool { return p.Name == e.Party })

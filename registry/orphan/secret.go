@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// secret decides about one Secret of type kubernetes.io/tls. A Secret that does not consent to any configuration is
-// never touched.
+// secret decides about one Secret of type kubernetes.io/tls. It never touches a Secret that does not consent to any
+// configuration.
 func (d *decider) secret(secret *inventory.Secret) {
 	if !slices.ContainsFunc(d.namespace.Configurations, func(name string) bool { return trust.Consents(secret.Annotations, name) }) {
 		return
@@ -26,7 +26,7 @@ func (d *decider) secret(secret *inventory.Secret) {
 	}
 	owners := d.owners(secret.Name)
 	if slices.ContainsFunc(owners, func(o owner) bool { return o.template.nodes[o.node] }) {
-		// Two nodes have a claim to the name, and nothing shows which of them the Secret is for.
+		// The name fits two nodes, and nothing shows for which of them the Secret was made.
 		d.back(trust.SecretKind, &secret.ObjectMeta)
 		return
 	}
@@ -46,13 +46,13 @@ func (d *decider) secret(secret *inventory.Secret) {
 	})
 }
 
-// owner is a node that a Secret may have been made for.
+// owner is a node for which a Secret may have been made.
 type owner struct {
 	template *template
 	node     string
 }
 
-// owners returns all nodes, existing or not, for which some template makes this name.
+// owners returns all nodes, existing or not, for which a template makes this name.
 func (d *decider) owners(name string) []owner {
 	var out []owner
 	for i := range d.templates {
@@ -63,7 +63,7 @@ func (d *decider) owners(name string) []owner {
 	return out
 }
 
-// leafIn returns the leaf of a Secret that certrotation or library-go made, nil if there is none.
+// leafIn returns the leaf of a Secret that certrotation or library-go made, nil if it holds none.
 func leafIn(secret *inventory.Secret) *pki.Certificate {
 	if secret.Labels[trust.LabelManagedType] != trust.ManagedTypeTarget || len(secret.Active.Certificates) == 0 ||
 		!secret.Next.Empty() || !secret.Previous.Empty() {
@@ -75,8 +75,8 @@ func leafIn(secret *inventory.Secret) *pki.Certificate {
 	return nil
 }
 
-// belongs reports whether a leaf is of a trust domain: its Secret consents to the configuration, and its label names
-// the domain or, where there is no label, its signer is that of the domain.
+// belongs reports whether a leaf is of a trust domain. Its Secret must consent to the configuration, and its label
+// must name the domain. Without a label, the signer of the leaf must be the domain's.
 func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Domain) bool {
 	if !trust.Consents(secret.Annotations, domain.Configuration) {
 		return false
@@ -92,8 +92,7 @@ func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Doma
 	})
 }
 
-// presented reports whether any member was observed to present a leaf. Observations of members that are gone do not
-// count.
+// presented reports whether any existing member was observed to present a leaf.
 func (d *decider) presented(leaf pki.Fingerprint) bool {
 	for _, domain := range d.namespace.Domains {
 		for i := range domain.Parties {
@@ -108,14 +107,14 @@ func (d *decider) presented(leaf pki.Fingerprint) bool {
 	return false
 }
 
-// unnamed reports whether a Secret is claimed only because it exists and holds a leaf.
+// unnamed reports whether a Secret is claimed only because it exists and holds a leaf: no configuration names it.
 func (d *decider) unnamed(claim inventory.Claim, name string) bool {
 	domain := d.namespace.Domain(claim.Domain)
 	return domain != nil && slices.ContainsFunc(domain.Leaves, func(l trust.Leaf) bool { return l.Unnamed && l.Name == name })
 }
 
-// counted reports whether the roster has a member, selected by is, that the configuration no longer names: it is not
-// proven to be gone, and may still be running.
+// counted reports whether the roster has a member, selected by is, that the configuration no longer names. Such a
+// member is not proven gone and may still run.
 func counted(domain *trust.Domain, is func(trust.RosterMember) bool) bool {
 	return slices.ContainsFunc(trust.Missing(domain), is)
 }

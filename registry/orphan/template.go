@@ -15,11 +15,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// template is the secretName of a leaf that exists once for each node.
+// template is the secretName of a per-node leaf.
 type template struct {
 	text   string
 	domain *trust.Domain
-	// nodes are the names of the nodes that the selector chooses.
+	// nodes are the names of the nodes that the selector chooses now.
 	nodes map[string]bool
 }
 

@@ -18,11 +18,9 @@ import (
 	"time"
 )
 
-// NewAuthority makes a key and a self-signed CA certificate for it, which may
-// sign leaves and, unless Subordinates of the profile says so, no further
-// authority (path length 0). Of the profile it takes besides CommonName, which is
-// required, Organizations, Key, Validity and Backdate; an authority has no
-// alternative names and no extended usages.
+// NewAuthority makes a key and a self-signed CA certificate. Unless the profile sets Subordinates, the CA may sign
+// leaves only (path length 0). It uses CommonName, which is required, and Organizations, Key, Validity and Backdate.
+// An authority has no alternative names and no extended usages.
 func NewAuthority(p Profile, now time.Time) (*Pair, error) {
 	key, err := GenerateKey(p.Key)
 	if err != nil {
@@ -31,9 +29,8 @@ func NewAuthority(p Profile, now time.Time) (*Pair, error) {
 	return NewAuthorityOf(key, p, now)
 }
 
-// NewAuthorityOf is NewAuthority for a key that there is, which may be outside of
-// this process. The key algorithm of the profile is ignored; that of the key has
-// to be Valid.
+// NewAuthorityOf is NewAuthority for an existing key, which may be outside this process. It ignores the key algorithm
+// of the profile; the algorithm of the key must be Valid.
 func NewAuthorityOf(key crypto.Signer, p Profile, now time.Time) (*Pair, error) {
 	template, err := authorityTemplate(key.Public(), p, now)
 	if err != nil {
@@ -63,8 +60,8 @@ func authorityTemplate(public crypto.PublicKey, p Profile, now time.Time) (*x509
 	}, nil
 }
 
-// sign makes the certificate of key, signed by signer, whose certificate is
-// parent; for a self-signed one, parent is template.
+// sign makes the certificate of key. signer and parent are the key and the certificate of its issuer; for a
+// self-signed one, parent is template.
 func sign(template, parent *x509.Certificate, key, signer crypto.Signer) (*Pair, error) {
 	cert, err := signPublic(template, parent, key.Public(), signer)
 	if err != nil {
@@ -73,7 +70,7 @@ func sign(template, parent *x509.Certificate, key, signer crypto.Signer) (*Pair,
 	return &Pair{Certificate: cert, key: seal(key)}, nil
 }
 
-// signPublic is sign for a public key alone. Key identifiers are filled in here.
+// signPublic is sign for a public key alone. It fills in the key identifiers.
 func signPublic(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer) (*Certificate, error) {
 	id, err := keyID(public)
 	if err != nil {
@@ -92,8 +89,7 @@ func signPublic(template, parent *x509.Certificate, public crypto.PublicKey, sig
 	return cert, nil
 }
 
-// keyID is RFC 7093 method 1: the first 20 bytes of the SHA-256 of the bits of
-// the public key, without the header that names its algorithm.
+// keyID is RFC 7093 method 1: the first 20 bytes of the SHA-256 of the public key bits, without the algorithm header.
 func keyID(public crypto.PublicKey) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -110,13 +106,13 @@ func keyID(public crypto.PublicKey) ([]byte, error) {
 	return sum[:20], nil
 }
 
-// newSerial returns 159 random bits, never zero: the most that a positive integer
-// of 20 octets, the limit of RFC 5280, can hold.
+// newSerial returns 159 random bits, never zero. RFC 5280 limits a serial number to 20 octets, so a positive one
+// holds no more.
 func newSerial() *big.Int {
 	serial := new(big.Int)
 	for serial.Sign() == 0 {
 		var octets [20]byte
-		// crypto/rand ends the program rather than return an error.
+		// crypto/rand ends the program instead of returning an error.
 		_, _ = rand.Read(octets[:])
 		octets[0] &= 0x7f
 		serial.SetBytes(octets[:])
@@ -124,15 +120,13 @@ func newSerial() *big.Int {
 	return serial
 }
 
-// GenerationName is the common name of the signer that is made at now for a
-// Secret: "<namespace>_<name>@<unix seconds>". Each generation of a signer has a
-// subject of its own this way, which is what lets a TLS probe tell them apart.
+// GenerationName is the common name of the signer made at now for a Secret: "<namespace>_<name>@<unix seconds>". So
+// each generation of a signer has its own subject, and a TLS probe can tell them apart.
 func GenerationName(namespace, name string, now time.Time) string {
 	return generationPrefix(namespace, name) + strconv.FormatInt(now.Unix(), 10)
 }
 
-// IsGenerationOf reports whether GenerationName makes commonName for this Secret at
-// some time.
+// IsGenerationOf reports whether GenerationName makes commonName for this Secret at some time.
 func IsGenerationOf(commonName, namespace, name string) bool {
 	seconds, found := strings.CutPrefix(commonName, generationPrefix(namespace, name))
 	if !found {

@@ -11,12 +11,10 @@ import (
 	"sync"
 )
 
-// Cache parses each PEM once. It is keyed by content, so it needs no
-// invalidation; it keeps the results, errors included, of the most recently used
-// PEMs. Certificates that occur in several of them, such as the signer at the
-// end of each leaf's chain, exist once: equal certificates out of entries that
-// the cache holds at the same time are the same pointer. Whether a key belongs to
-// its certificate is remembered likewise (CheckKey). Safe for concurrent use.
+// Cache parses each PEM once. Its key is the content, so it needs no invalidation. It keeps the results, errors
+// included, of the most recently used PEMs. Equal certificates of entries that it holds at the same time are the same
+// pointer: the signer at the end of each leaf's chain exists once. CheckKey is cached likewise. Safe for concurrent
+// use.
 type Cache struct {
 	max  int
 	keys *checkedKeys
@@ -39,7 +37,7 @@ type internedCertificate struct {
 	uses int
 }
 
-// NewCache returns an empty cache for the results of maxEntries PEMs, at least one.
+// NewCache returns an empty cache for the results of maxEntries PEMs. It holds at least one.
 func NewCache(maxEntries int) *Cache {
 	return &Cache{
 		max:      max(maxEntries, 1),
@@ -50,7 +48,7 @@ func NewCache(maxEntries int) *Cache {
 	}
 }
 
-// Chain returns what ParseChain does. The slice belongs to the caller.
+// Chain is a cached ParseChain. The caller owns the slice.
 func (c *Cache) Chain(data []byte) ([]*Certificate, error) {
 	if len(data) > MaxPEMBytes {
 		return nil, fmt.Errorf("PEM of %d bytes: %w", len(data), ErrTooLarge)
@@ -58,7 +56,7 @@ func (c *Cache) Chain(data []byte) ([]*Certificate, error) {
 	key := sha256.Sum256(data)
 	found := c.lookup(key)
 	if found == nil {
-		// Parsed without the lock: at worst two callers parse the same PEM at the same time.
+		// Parse without the lock: at worst, two callers parse the same PEM at the same time.
 		certs, err := parseChain(data, c.parse)
 		found = c.insert(&entry{key: key, certs: certs, err: err})
 	}
@@ -93,7 +91,7 @@ func (c *Cache) known(fingerprint Fingerprint) *Certificate {
 	return nil
 }
 
-// insert adds an entry and returns the one that is kept: another caller may have inserted the same PEM first.
+// insert returns the entry that stays: another caller may have inserted the same PEM first.
 func (c *Cache) insert(e *entry) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

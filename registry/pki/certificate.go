@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// Certificate is what was read from one X.509 certificate. It is made by the
-// parsers of this package, is never modified afterwards, is safe for concurrent
-// use and is shared by pointer.
+// Certificate holds the parsed facts of one X.509 certificate. Only the parsers of this package make it. It never
+// changes, is safe for concurrent use, and is shared by pointer.
 type Certificate struct {
 	// Fingerprint is the identity of the certificate.
 	Fingerprint Fingerprint
-	// Subject and Issuer are RFC 2253 text, for people. Two different names may
-	// read the same; comparisons use SubjectHash or SignedBy.
+	// Subject and Issuer are RFC 2253 text, for people. Different names may read the same: compare with SubjectHash
+	// or SignedBy.
 	Subject, Issuer string
 	// CommonName is the subject's common name, "" if it has none.
 	CommonName string
@@ -37,22 +36,20 @@ type Certificate struct {
 	NotBefore, NotAfter time.Time
 	// SubjectKeyID and AuthorityKeyID are lower-case hexadecimal, "" if absent.
 	SubjectKeyID, AuthorityKeyID string
-	// IsCA tells that the certificate may sign others: its basic constraints say
-	// so, and its key usage, if there is one, includes the signing of certificates.
+	// IsCA reports whether the certificate may sign others: its basic constraints allow it, and so does its key
+	// usage, if there is one.
 	IsCA bool
-	// DNSNames and IPAddresses are the subject alternative names, in the order
-	// of the certificate; addresses as text.
+	// DNSNames and IPAddresses (as text) are the subject alternative names, in the order of the certificate.
 	DNSNames, IPAddresses []string
-	// Organizations are those of the subject.
+	// Organizations are the organizations of the subject.
 	Organizations []string
-	// Usages are the extended key usages of interest. Empty means that none of
-	// them is named: either the certificate is meant for something else, or it
-	// has no such extension and may be used for everything.
+	// Usages are ServerAuth and ClientAuth, as far as the certificate names them. Empty means that it names neither:
+	// it is for another purpose, or it has no such extension and may be used for everything.
 	Usages []Usage
 
-	// issuerSerial is the serial number by which it names the certificate of its issuer, "" if it does not.
+	// issuerSerial is the serial number of its issuer's certificate that the certificate names, "" if it names none.
 	issuerSerial string
-	// restricted says that it is an authority, and that it has extensions by which verifiers may refuse what it has signed.
+	// restricted marks an authority with extensions for which verifiers may refuse its leaves.
 	restricted bool
 	// der is owned by the certificate; rawSubject and rawIssuer point into it.
 	der, rawSubject, rawIssuer []byte
@@ -85,7 +82,7 @@ func (c *Certificate) ValidAt(t time.Time) bool {
 	return !t.Before(c.NotBefore) && !t.After(c.NotAfter)
 }
 
-// Expired reports whether the validity has ended before t.
+// Expired reports whether the validity ended before t.
 func (c *Certificate) Expired(t time.Time) bool {
 	return t.After(c.NotAfter)
 }
@@ -93,10 +90,9 @@ func (c *Certificate) Expired(t time.Time) bool {
 // Fingerprint is the lower-case hexadecimal SHA-256 of a certificate's DER: its identity.
 type Fingerprint string
 
-// SubjectHash returns the lower-case hexadecimal SHA-256 of a raw DER subject.
-// A TLS server names the authorities that it accepts by exactly these bytes, so
-// the hash joins what a handshake shows to a certificate. Empty input yields the
-// hash of nothing, not "".
+// SubjectHash returns the lower-case hexadecimal SHA-256 of a raw DER subject. A TLS server names the CAs that it
+// accepts by these bytes, so the hash matches a handshake to a certificate. Empty input yields the hash of nothing,
+// not "".
 func SubjectHash(rawSubject []byte) string {
 	return hexSHA256(rawSubject)
 }

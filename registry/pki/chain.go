@@ -10,17 +10,15 @@ import (
 	"fmt"
 )
 
-// ParseChain reads all certificates of a PEM in the order in which they stand,
-// duplicates included. It fails as a whole, with one of ErrNoCertificate,
-// ErrMalformedPEM, ErrBlockType, ErrInvalidCertificate and ErrTooLarge; the text
-// counts blocks from 1.
+// ParseChain reads all certificates of a PEM in their order, duplicates included. It fails as a whole, with
+// ErrNoCertificate, ErrMalformedPEM, ErrBlockType, ErrInvalidCertificate or ErrTooLarge. The message counts blocks
+// from 1.
 func ParseChain(data []byte) ([]*Certificate, error) {
 	return parseChain(data, ParseCertificate)
 }
 
-// ParseBundle reads the trust anchors of a PEM. It is ParseChain, except that a
-// PEM without certificates is ErrEmptyBundle, and that a certificate which stands
-// there twice is returned once, at its first place.
+// ParseBundle reads the trust anchors of a PEM. Unlike ParseChain, it returns ErrEmptyBundle for a PEM without
+// certificates, and returns a duplicate once, at its first place.
 func ParseBundle(data []byte) ([]*Certificate, error) {
 	certs, err := ParseChain(data)
 	if errors.Is(err, ErrNoCertificate) {
@@ -32,8 +30,7 @@ func ParseBundle(data []byte) ([]*Certificate, error) {
 	return distinct(certs), nil
 }
 
-// EncodeCertificates writes the certificates as a PEM, in the given order. No
-// certificates make no bytes.
+// EncodeCertificates writes the certificates as a PEM, in the given order. Without certificates it returns no bytes.
 func EncodeCertificates(certs ...*Certificate) []byte {
 	var out bytes.Buffer
 	for _, cert := range certs {
@@ -42,7 +39,7 @@ func EncodeCertificates(certs ...*Certificate) []byte {
 	return out.Bytes()
 }
 
-// parseChain is ParseChain with a parser for the single certificate.
+// parseChain is ParseChain with a parser for each certificate.
 func parseChain(data []byte, parse func(der []byte) (*Certificate, error)) ([]*Certificate, error) {
 	var certs []*Certificate
 	err := eachBlock(data, func(block *pem.Block) error {
@@ -69,8 +66,8 @@ func parseChain(data []byte, parse func(der []byte) (*Certificate, error)) ([]*C
 	return certs, nil
 }
 
-// certificateBlock returns the DER of a CERTIFICATE block. Headers are refused:
-// x509.CertPool leaves such a block out, so that it would look trusted and not be.
+// certificateBlock returns the DER of a CERTIFICATE block. It refuses headers: x509.CertPool skips such a block, so
+// the certificate would look trusted but would not be.
 func certificateBlock(block *pem.Block) ([]byte, error) {
 	if block.Type != blockCertificate {
 		return nil, fmt.Errorf("%w: want %s, it is %s", ErrBlockType, blockCertificate, describe(block.Type))

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// checkedKeys remembers of the most recently used pairs whether the key belongs to the certificate. It holds no key, and
-// nothing by which a guess of one could be confirmed: an entry is found by a MAC under a secret of this process.
+// checkedKeys caches, for the most recently used pairs, whether the key belongs to the certificate. It holds no key
+// and cannot confirm a guess of one: an entry's ID is a MAC under a secret of this process.
 type checkedKeys struct {
 	max    int
 	secret [sha256.Size]byte
@@ -33,8 +33,8 @@ func newCheckedKeys(most int) *checkedKeys {
 	return c
 }
 
-// CheckKey returns what is wrong with the private key of a certificate, or nil if the key belongs to it. It fails as
-// CheckPair does. The answer is remembered by content, and the key is not kept.
+// CheckKey returns nil if the private key belongs to the certificate, otherwise the fault. It fails as CheckPair
+// does. It caches the answer by content and does not keep the key.
 func (c *Cache) CheckKey(cert *Certificate, keyPEM []byte) error {
 	if len(keyPEM) > MaxPEMBytes {
 		_, err := matchKey(cert, keyPEM)

@@ -12,13 +12,11 @@ import (
 	"time"
 )
 
-// Issue makes a key and a leaf certificate for it, signed by p. The chain of the
-// result is the certificate of p.
+// Issue makes a key and a leaf certificate for it, signed by p. The chain of the result is the certificate of p.
 //
-// The leaf starts Backdate before now but not before its signer, and ends after
-// Validity but not after its signer. Issue fails with ErrNoKey, ErrNotCA,
-// ErrSignerExpired, ErrInvalidProfile or ErrKeyAlgorithm. A signer with a weak key
-// is not refused: whoever adopted one must be able to leave it in order.
+// The leaf starts Backdate before now but not before its signer. It ends after Validity but not after its signer.
+// Issue fails with ErrNoKey, ErrNotCA, ErrSignerExpired, ErrInvalidProfile or ErrKeyAlgorithm. It accepts a signer
+// with a weak key: an adopted one must stay usable until it is replaced in order.
 func (p *Pair) Issue(profile Profile, now time.Time) (*Pair, error) {
 	profile, err := profile.Normalized()
 	if err != nil {
@@ -37,7 +35,7 @@ func (p *Pair) Issue(profile Profile, now time.Time) (*Pair, error) {
 	return leaf, nil
 }
 
-// checkSigner returns an error unless p can sign at now a certificate that is still valid after now.
+// checkSigner returns an error unless p can sign at now, and its certificate is still valid after now.
 func (p *Pair) checkSigner(now time.Time) error {
 	if p.key == nil || p.Certificate == nil {
 		return ErrNoKey
@@ -72,7 +70,7 @@ func (p *Pair) issue(profile Profile, now time.Time) (*Pair, error) {
 	return leaf, nil
 }
 
-// checkSubject refuses a certificate that bears the name of its signer: it looks self-signed to path builders.
+// checkSubject refuses a certificate with the subject of its signer: path builders take it for self-signed.
 func (p *Pair) checkSubject(signed *Certificate) error {
 	if bytes.Equal(signed.rawSubject, p.Certificate.rawSubject) {
 		return fmt.Errorf("%w: the subject is that of the signer", ErrInvalidProfile)
@@ -98,7 +96,7 @@ func leafTemplate(p Profile, signer *Certificate, now time.Time) *x509.Certifica
 	}
 }
 
-// addresses is the binary form of texts that are known to be addresses.
+// addresses converts valid address texts to their binary form.
 func addresses(texts []string) []net.IP {
 	var out []net.IP
 	for _, text := range texts {
@@ -121,8 +119,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Certify is Issue for a key that somebody else holds: it signs a leaf for the public key. The key algorithm of the
-// profile is ignored; that of the public key has to be Valid, otherwise Certify fails with ErrKeyAlgorithm.
+// Certify is Issue for a key that the caller does not hold: it signs a leaf for the public key. It ignores the key
+// algorithm of the profile. The algorithm of the public key must be Valid, else Certify fails with ErrKeyAlgorithm.
 func (p *Pair) Certify(profile Profile, public crypto.PublicKey, now time.Time) (*Certificate, error) {
 	leaf, err := p.certify(profile, public, now)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // KeyAlgorithm names a kind of key and its size, such as "RSA-2048".
 type KeyAlgorithm string
 
-// The algorithms that may be used for new keys. A parsed certificate may report
-// others, such as "RSA-1024" or "ECDSA-P224"; those are not Valid.
+// The algorithms for new keys. A parsed certificate may report others, such as "RSA-1024" or "ECDSA-P224", which are
+// not Valid.
 const (
 	RSA2048   KeyAlgorithm = "RSA-2048"
 	RSA3072   KeyAlgorithm = "RSA-3072"
@@ -32,13 +32,13 @@ const (
 	unknownAlgorithm KeyAlgorithm = "unknown"
 )
 
-// KeyAlgorithms lists the algorithms that may be used for new keys, in the order
-// RSA, ECDSA, Ed25519, each by rising size. The slice belongs to the caller.
+// KeyAlgorithms lists the algorithms for new keys: RSA, ECDSA, Ed25519, each by rising size. The caller owns the
+// slice.
 func KeyAlgorithms() []KeyAlgorithm {
 	return []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
 }
 
-// Valid reports whether new keys may be of this algorithm.
+// Valid reports whether new keys may use this algorithm.
 func (a KeyAlgorithm) Valid() bool {
 	return slices.Contains(KeyAlgorithms(), a)
 }
@@ -47,7 +47,7 @@ func (a KeyAlgorithm) isRSA() bool {
 	return a == RSA2048 || a == RSA3072 || a == RSA4096
 }
 
-// algorithmOf names the algorithm of a public key as crypto/x509 parses it.
+// algorithmOf names the algorithm of a public key that crypto/x509 parsed.
 func algorithmOf(public any) KeyAlgorithm {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
@@ -61,8 +61,7 @@ func algorithmOf(public any) KeyAlgorithm {
 	}
 }
 
-// GenerateKey makes a new private key. An algorithm that is not Valid is refused
-// with ErrKeyAlgorithm.
+// GenerateKey makes a new private key. It fails with ErrKeyAlgorithm if alg is not Valid.
 func GenerateKey(alg KeyAlgorithm) (crypto.Signer, error) {
 	switch alg {
 	case RSA2048:

@@ -14,28 +14,26 @@ import (
 	"log/slog"
 )
 
-// Pair is a certificate, the certificates that follow it in its file, and the
-// private key that belongs to it. It is made by ParsePair, NewAuthority and Issue.
+// Pair is a certificate, its chain and its private key. ParsePair, PairOf and the issuing functions of this package
+// make it.
 type Pair struct {
-	// Certificate is the one that the key belongs to.
+	// Certificate is the one to which the key belongs.
 	Certificate *Certificate
-	// Chain follows the certificate: its signer first. Empty for an authority.
+	// Chain follows the certificate, its signer first. It is empty for a self-signed authority.
 	Chain []*Certificate
 
 	key sealedKey
 }
 
-// sealedKey hides the key in a closure, where no printer, comparer or encoder
-// that works by reflection can walk into it.
+// sealedKey hides the key in a closure, which reflection (printers, comparers, encoders) cannot enter.
 type sealedKey func() crypto.Signer
 
 func seal(key crypto.Signer) sealedKey {
 	return func() crypto.Signer { return key }
 }
 
-// ParsePair reads a certificate with its chain, and its private key in PKCS#8,
-// PKCS#1 or SEC1. It fails as ParseChain does, or with ErrNoKey, ErrManyKeys,
-// ErrInvalidKey, ErrEncryptedKey, ErrTooLarge or ErrKeyMismatch.
+// ParsePair reads a certificate with its chain, and its private key in PKCS#8, PKCS#1 or SEC1. It fails as ParseChain
+// does, or with ErrNoKey, ErrManyKeys, ErrInvalidKey, ErrEncryptedKey, ErrTooLarge or ErrKeyMismatch.
 func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	certs, key, err := matchPair(certPEM, keyPEM)
 	if err != nil {
@@ -44,7 +42,7 @@ func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	return &Pair{Certificate: certs[0], Chain: certs[1:], key: seal(key)}, nil
 }
 
-// PairOf is a certificate with its chain and a private key that there is, which may be outside of this process. It fails
+// PairOf pairs a certificate and its chain with an existing private key, which may be outside this process. It fails
 // as ParseChain does, or with ErrTooLarge or ErrKeyMismatch.
 func PairOf(certPEM []byte, key crypto.Signer) (*Pair, error) {
 	certs, err := parseShortChain(certPEM)
@@ -57,14 +55,14 @@ func PairOf(certPEM []byte, key crypto.Signer) (*Pair, error) {
 	return &Pair{Certificate: certs[0], Chain: certs[1:], key: seal(key)}, nil
 }
 
-// CheckPair does what ParsePair does, and forgets the key. When the certificates
-// are fine and only the key is at fault, it returns them together with the error.
+// CheckPair is ParsePair without keeping the key. If only the key is at fault, it returns the certificates together
+// with the error.
 func CheckPair(certPEM, keyPEM []byte) ([]*Certificate, error) {
 	certs, _, err := matchPair(certPEM, keyPEM)
 	return certs, err
 }
 
-// parseShortChain is ParseChain for what is stored with a key.
+// parseShortChain is ParseChain for a chain that is stored with a key: at most MaxChain certificates.
 func parseShortChain(certPEM []byte) ([]*Certificate, error) {
 	certs, err := ParseChain(certPEM)
 	if err != nil {
@@ -85,7 +83,6 @@ func matchPair(certPEM, keyPEM []byte) ([]*Certificate, crypto.Signer, error) {
 	return certs, key, err
 }
 
-// matchKey reads the private key of a certificate.
 func matchKey(cert *Certificate, keyPEM []byte) (crypto.Signer, error) {
 	key, err := parseKey(keyPEM)
 	if err != nil {
@@ -97,8 +94,8 @@ func matchKey(cert *Certificate, keyPEM []byte) (crypto.Signer, error) {
 	return key, nil
 }
 
-// KeyPEM returns the private key as a PKCS#8 PRIVATE KEY block. It fails with
-// ErrNoKey for a Pair that this package has not made.
+// KeyPEM returns the private key as a PKCS#8 PRIVATE KEY block. It fails with ErrNoKey for a Pair that this package
+// did not make.
 func (p *Pair) KeyPEM() ([]byte, error) {
 	key, err := p.signer()
 	if err != nil {
@@ -112,8 +109,8 @@ func (p *Pair) KeyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
 }
 
-// TraditionalKeyPEM returns the private key in the form of its algorithm that openssl had before PKCS#8: an RSA PRIVATE
-// KEY (PKCS#1) or an EC PRIVATE KEY (SEC 1). An Ed25519 key has PKCS#8 alone. It fails as KeyPEM does.
+// TraditionalKeyPEM returns the private key in the openssl format before PKCS#8: RSA PRIVATE KEY (PKCS#1) or EC
+// PRIVATE KEY (SEC 1). Ed25519 has PKCS#8 only. It fails as KeyPEM does.
 func (p *Pair) TraditionalKeyPEM() ([]byte, error) {
 	key, err := p.signer()
 	if err != nil {
@@ -161,19 +158,18 @@ func (p Pair) String() string {
 	return fmt.Sprintf("Pair{subject %q, fingerprint %s, key withheld}", p.Certificate.Subject, p.Certificate.Fingerprint)
 }
 
-// Format writes String for every verb and flag, %#v and %x included. It has a
-// value receiver so that a copied Pair is covered as well.
+// Format writes String for every verb and flag, %#v and %x included. Its value receiver also covers a copied Pair.
 func (p Pair) Format(state fmt.State, _ rune) {
 	// fmt keeps the state in memory, and its Write does not fail.
 	_, _ = io.WriteString(state, p.String())
 }
 
-// LogValue is what log/slog writes for a Pair.
+// LogValue is the text that log/slog writes for a Pair.
 func (p Pair) LogValue() slog.Value {
 	return slog.StringValue(p.String())
 }
 
-// MarshalLog is what a logr sink, and so klog, writes for a Pair.
+// MarshalLog is the text that a logr sink, and so klog, writes for a Pair.
 func (p Pair) MarshalLog() any {
 	return p.String()
 }

@@ -12,8 +12,8 @@ import (
 	"unique"
 )
 
-// ParseCertificate reads one DER certificate. The input is copied. It fails with
-// ErrInvalidCertificate (also for bytes after the certificate) or ErrTooLarge.
+// ParseCertificate reads one DER certificate and copies the input. It fails with ErrInvalidCertificate (also for
+// bytes after the certificate) or ErrTooLarge.
 func ParseCertificate(der []byte) (*Certificate, error) {
 	if len(der) > maxCertificateBytes {
 		return nil, fmt.Errorf("certificate of %d bytes: %w", len(der), ErrTooLarge)
@@ -28,7 +28,7 @@ func ParseCertificate(der []byte) (*Certificate, error) {
 	return facts(cert), nil
 }
 
-// checkBounds refuses what would be costly to keep or to verify.
+// checkBounds refuses a certificate that is costly to keep or to verify.
 func checkBounds(cert *x509.Certificate) error {
 	if key, ok := cert.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
 		return fmt.Errorf("certificate with an RSA key of %d bits: %w", key.N.BitLen(), ErrTooLarge)
@@ -42,8 +42,8 @@ func checkBounds(cert *x509.Certificate) error {
 	return nil
 }
 
-// facts keeps of a parsed certificate what the model asks for. The parsed form,
-// several times the size of the DER, is dropped: the rare signature check parses again.
+// facts keeps the fields that the model needs. It drops the parsed form, which is several times the size of the DER:
+// the rare signature check parses again.
 func facts(cert *x509.Certificate) *Certificate {
 	return &Certificate{
 		Fingerprint:      fingerprintOf(cert.Raw),
@@ -72,7 +72,7 @@ func facts(cert *x509.Certificate) *Certificate {
 	}
 }
 
-// shared is the one copy of a text that the leaves of a CA have in common.
+// shared interns a text that the leaves of a CA have in common.
 func shared(text string) string { return unique.Make(text).Value() }
 
 func maySign(cert *x509.Certificate) bool {

@@ -27,11 +27,9 @@ var (
 
 // eachBlock calls visit for each block of data, in order, until visit fails.
 //
-// pem.Decode passes over a damaged block as if it were a comment. Here that is
-// ErrMalformedPEM: every marker must belong to a whole block that starts on a
-// line of its own, which also catches two files joined without a newline. Text
-// between blocks is allowed, as openssl and distributions write it. The input is
-// walked once.
+// pem.Decode skips a damaged block like a comment. Here that is ErrMalformedPEM: every marker must belong to a whole
+// block that starts on its own line. This also catches two files joined without a newline. Text between blocks is
+// allowed, as openssl and distributions write it. The input is walked once.
 func eachBlock(data []byte, visit func(*pem.Block) error) error {
 	if len(data) > MaxPEMBytes {
 		return fmt.Errorf("PEM of %d bytes: %w", len(data), ErrTooLarge)
@@ -51,8 +49,8 @@ func eachBlock(data []byte, visit func(*pem.Block) error) error {
 	}
 }
 
-// nextBlock returns the first block of data, which starts at the beginning of a
-// line, and what follows the block. The block is nil if there is only text left.
+// nextBlock returns the first block of data, which must start on its own line, and the rest after it. The block is
+// nil if only text is left.
 func nextBlock(data []byte) (*pem.Block, []byte, error) {
 	begin := bytes.Index(data, pemBegin)
 	text := data
@@ -84,8 +82,8 @@ func nextBlock(data []byte) (*pem.Block, []byte, error) {
 	return block, data[size:], nil
 }
 
-// describe names the type of a block for an error. A type that is not well known
-// is not repeated, since it is free text of the input.
+// describe names the type of a block for an error. It does not repeat an unknown type, which is free text of the
+// input.
 func describe(blockType string) string {
 	switch blockType {
 	case blockCertificate, blockPKCS8, blockPKCS1, blockSEC1, blockEncrypted, blockOpenSSH, blockECParameters,

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// parseKey reads the one private key of a PEM. Blocks that are no key, such as
-// the EC PARAMETERS that openssl writes before one, are passed over.
+// parseKey reads the one private key of a PEM. It skips other blocks, such as the EC PARAMETERS that openssl writes
+// first.
 func parseKey(data []byte) (crypto.Signer, error) {
 	var key crypto.Signer
 	err := eachBlock(data, func(block *pem.Block) error {
@@ -35,14 +35,14 @@ func parseKey(data []byte) (crypto.Signer, error) {
 	return key, nil
 }
 
-// isPrivateKey looks at the suffix that the types of all private keys share, so that a kind of key which this package
-// cannot read is reported as such and not as a missing key.
+// isPrivateKey tests the suffix that all private key types share. So a key of an unsupported type is reported as
+// such, not as a missing key.
 func isPrivateKey(block *pem.Block) bool {
 	return strings.HasSuffix(block.Type, blockPKCS8)
 }
 
-// keyOf reads the key of one block. The errors of the decoders are dropped, not
-// wrapped: nothing that was derived from key bytes may reach a message.
+// keyOf reads the key of one block. It drops the errors of the decoders: nothing derived from key bytes may reach a
+// message.
 func keyOf(block *pem.Block) (crypto.Signer, error) {
 	if block.Type == blockEncrypted || block.Headers["DEK-Info"] != "" || block.Headers["Proc-Type"] != "" {
 		return nil, ErrEncryptedKey
@@ -50,7 +50,7 @@ func keyOf(block *pem.Block) (crypto.Signer, error) {
 	if len(block.Bytes) > maxKeyDER {
 		return nil, fmt.Errorf("private key of %d bytes: %w", len(block.Bytes), ErrTooLarge)
 	}
-	// The decoders copy what they keep, so the bytes can be cleared.
+	// The decoders copy the bytes that they keep, so these can be cleared.
 	defer clear(block.Bytes)
 	key, err := decodeKey(block)
 	if err != nil {
@@ -63,8 +63,8 @@ func keyOf(block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// decodeKey looks at the content and not at the type of the block, as crypto/tls does: a key that every server accepts
-// must not be called broken.
+// decodeKey decides by the content, not by the block type, as crypto/tls does: a key that every server accepts must
+// not be called broken.
 func decodeKey(block *pem.Block) (any, error) {
 	switch block.Type {
 	case blockPKCS8, blockPKCS1, blockSEC1:
@@ -80,7 +80,7 @@ func decodeKey(block *pem.Block) (any, error) {
 	return x509.ParseECPrivateKey(block.Bytes)
 }
 
-// checkKey reports whether key is the one that cert certifies.
+// checkKey returns ErrKeyMismatch unless cert certifies key.
 func checkKey(cert *Certificate, key crypto.Signer) error {
 	spki, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {

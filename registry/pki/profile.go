@@ -13,33 +13,30 @@ import (
 	"time"
 )
 
-// Profile says what a certificate looks like.
+// Profile describes a certificate to make.
 type Profile struct {
 	// CommonName and Organizations make up the subject.
 	CommonName    string
 	Organizations []string
-	// DNSNames and IPAddresses are the subject alternative names of a leaf. DNS
-	// names may look like addresses: some clients search addresses there.
+	// DNSNames and IPAddresses are the subject alternative names of a leaf. DNS names may look like addresses: some
+	// clients look there for addresses.
 	DNSNames    []string
 	IPAddresses []string
 	// Usages of a leaf; at least one.
 	Usages []Usage
 	// Key is the algorithm of the key to generate.
 	Key KeyAlgorithm
-	// Validity counts from now; at least one second.
+	// Validity counts from now and is at least one second.
 	Validity time.Duration
-	// Backdate sets the start of validity before now, for verifiers whose clock
-	// is behind. Zero or more.
+	// Backdate sets the start of validity before now, for verifiers whose clock is behind. It is not negative.
 	Backdate time.Duration
-	// Subordinates lets an authority sign further authorities. A leaf has none.
+	// Subordinates lets an authority sign further authorities. It has no effect on a leaf.
 	Subordinates bool
 }
 
-// Normalized returns the profile as a certificate made of it will read: names and
-// organizations sorted and without duplicates, addresses in their canonical text
-// (an IPv4 address mapped into IPv6 becomes IPv4), usages in the order of
-// Certificate.Usages. A profile that cannot be issued is refused with
-// ErrInvalidProfile or ErrKeyAlgorithm. The receiver is left as it is.
+// Normalized returns the profile as its certificate will read. Names and organizations are sorted, without
+// duplicates. Addresses are canonical text (an IPv4 address mapped into IPv6 becomes IPv4). Usages are in the order
+// of Certificate.Usages. It fails with ErrInvalidProfile or ErrKeyAlgorithm and does not change the receiver.
 func (p Profile) Normalized() (Profile, error) {
 	if err := p.check(); err != nil {
 		return Profile{}, err
@@ -57,7 +54,7 @@ func (p Profile) Normalized() (Profile, error) {
 	return p, nil
 }
 
-// check refuses what is wrong with any certificate, authority or leaf.
+// check refuses faults of any certificate, authority or leaf.
 func (p Profile) check() error {
 	if !p.Key.Valid() {
 		return fmt.Errorf("profile with key algorithm %q: %w", p.Key, ErrKeyAlgorithm)
@@ -81,7 +78,7 @@ func (p Profile) check() error {
 	return nil
 }
 
-// checkLeaf refuses what is wrong with a leaf only.
+// checkLeaf refuses faults that only a leaf can have.
 func (p Profile) checkLeaf() error {
 	if len(p.Usages) == 0 {
 		return fmt.Errorf("%w: a leaf needs a usage", ErrInvalidProfile)
@@ -96,8 +93,8 @@ func (p Profile) subject() pkix.Name {
 	return pkix.Name{CommonName: p.CommonName, Organization: p.Organizations}
 }
 
-// plausibleName accepts what fits into a DNS name of a certificate: printable ASCII without spaces, at most 253 bytes.
-// Wildcards and addresses are accepted too.
+// plausibleName accepts any text that fits a DNS name of a certificate: printable ASCII without spaces, at most 253
+// bytes. This includes wildcards and addresses.
 func plausibleName(name string) bool {
 	notPrintable := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	return name != "" && len(name) <= 253 && !strings.ContainsFunc(name, notPrintable)
@@ -124,14 +121,14 @@ func sortedSet[S ~string](in []S) []S {
 // Usage is an extended key usage that certrotation issues and reports.
 type Usage string
 
-// The usages that are issued and reported.
+// The usages.
 const (
 	ServerAuth Usage = "ServerAuth"
 	ClientAuth Usage = "ClientAuth"
 )
 
-// usagesOf returns ServerAuth before ClientAuth and ignores all other usages. "Any" stands for both, as every verifier
-// reads it.
+// usagesOf returns ServerAuth before ClientAuth and ignores all other usages. "Any" stands for both, as every
+// verifier reads it.
 func usagesOf(extended []x509.ExtKeyUsage) []Usage {
 	named := func(usage x509.ExtKeyUsage) bool {
 		return slices.Contains(extended, usage) || slices.Contains(extended, x509.ExtKeyUsageAny)
@@ -146,7 +143,7 @@ func usagesOf(extended []x509.ExtKeyUsage) []Usage {
 	return usages
 }
 
-// extended is the X.509 form of usages that are known to be valid.
+// extended converts valid usages to their X.509 form.
 func extended(usages []Usage) []x509.ExtKeyUsage {
 	var out []x509.ExtKeyUsage
 	for _, usage := range usages {

@@ -3,8 +3,8 @@
 
 package pki
 
-// What a certificate or a key can be, in one word for programs: the same in problems of objects, in conditions and in defects
-// of a disk.
+// Faults of a certificate or key, in one word for programs: problems of objects, conditions and disk defects share
+// them.
 const (
 	ReasonUnparsable  = "Unparsable"
 	ReasonKeyMismatch = "KeyMismatch"

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Refusal says why a client that trusts these anchors refuses a server of a name that presents a chain, "" if it does not.
+// Refusal returns why a client that trusts the anchors refuses a server's chain for a name, "" if it accepts it.
 func Refusal(chain []*x509.Certificate, anchors []*Certificate, name string, now time.Time) string {
 	if len(chain) == 0 {
 		return "it presents no certificate"
@@ -30,8 +30,8 @@ func Refusal(chain []*x509.Certificate, anchors []*Certificate, name string, now
 	return RefusalOf(err)
 }
 
-// RefusalOf puts the error into words with which crypto/x509 refuses the chain of a server, "" for none. The words are ours
-// and quote nothing of the chain, which may be anybody's.
+// RefusalOf describes the crypto/x509 error for a server's chain, "" for none. It quotes nothing of the chain, which
+// anyone may have made.
 func RefusalOf(err error) string {
 	var (
 		invalid x509.CertificateInvalidError

@@ -14,20 +14,21 @@ import (
 	"time"
 )
 
-// resignBackdate is the minimum time by which a re-signed certificate begins before now, unless a tenth of its life is
-// less.
+// resignBackdate is the minimum time by which a re-signed certificate begins before now, unless a tenth of its life
+// is less.
 const resignBackdate = time.Hour
 
-// Resign makes a certificate for the same key and the same subject as that of a self-signed authority, with another
-// validity: for an authority that expired before anybody could replace it. Everything that p has signed, and everything
-// that the result signs, chains to either of the two: names, key identifiers and all other extensions are the same.
+// Resign makes a new certificate for the key and subject of a self-signed authority, with another validity. It is for
+// an authority that expired before it was replaced. Names, key identifiers and all other extensions stay. So
+// everything that p or the result signs chains to either.
 //
-// Nothing in it is random. The new validity is a window of two lives of the old one which covers now, has at least a life
-// left and begins at a multiple of a life after the old end. Whoever calls this with the same pair within the same life,
-// on machines that know nothing of each other, gets the same bytes from keys that sign deterministically, as those that
-// NewAuthority makes do; if not, certificates that are interchangeable.
+// Nothing in it is random. The new validity is two lives of the old certificate, and begins whole lives after (or
+// before) its end. It covers now and leaves at least nine tenths of a life. Callers with the same pair within the
+// same life get the same bytes, even on machines that do not share state. This needs a key that signs
+// deterministically, as keys of NewAuthority do. Otherwise the certificates are interchangeable.
 //
-// It fails with ErrNoKey, ErrNotCA or ErrInvalidCertificate; an authority that another one has signed is ErrNotSelfSigned.
+// It fails with ErrNoKey, ErrNotCA, ErrInvalidCertificate, or, for an authority that another one signed,
+// ErrNotSelfSigned.
 func (p *Pair) Resign(now time.Time) (*Pair, error) {
 	key, err := p.signer()
 	if err != nil {
@@ -45,7 +46,7 @@ func (p *Pair) Resign(now time.Time) (*Pair, error) {
 		return nil, fmt.Errorf("re-sign certificate %s: %w", p.Certificate.Fingerprint, ErrInvalidCertificate)
 	}
 	template := resignTemplate(old, now)
-	// Without a source of randomness ECDSA is deterministic, as RSA (PKCS #1 v1.5) and Ed25519 are by themselves.
+	// Without a source of randomness ECDSA is deterministic. RSA (PKCS #1 v1.5) and Ed25519 always are.
 	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("re-sign certificate %s: %w", p.Certificate.Fingerprint, err)
@@ -57,7 +58,7 @@ func (p *Pair) Resign(now time.Time) (*Pair, error) {
 	return &Pair{Certificate: cert, key: seal(key)}, nil
 }
 
-// resignTemplate takes over everything but serial number, validity and signature algorithm.
+// resignTemplate keeps everything but serial number, validity and signature algorithm.
 func resignTemplate(old *x509.Certificate, now time.Time) *x509.Certificate {
 	notBefore, notAfter := resignWindow(old.NotBefore, old.NotAfter, now)
 	template := &x509.Certificate{
@@ -74,7 +75,8 @@ func resignTemplate(old *x509.Certificate, now time.Time) *x509.Certificate {
 	sum[0] &= 0x7f
 	template.SerialNumber = new(big.Int).SetBytes(sum[:20])
 	for _, extension := range old.Extensions {
-		// An authority key identifier may name the serial number of the old certificate, which some verifiers compare.
+		// An authority key identifier may name the serial number of the old certificate, which some verifiers
+		// compare.
 		if !extension.Id.Equal(oidAuthorityKeyID()) {
 			template.ExtraExtensions = append(template.ExtraExtensions, extension)
 		} else if len(old.SubjectKeyId) > 0 {
@@ -86,7 +88,7 @@ func resignTemplate(old *x509.Certificate, now time.Time) *x509.Certificate {
 
 func oidAuthorityKeyID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 5, 29, 35} }
 
-// resignWindow is the validity of a re-signed certificate: whole lives of the old one after its end.
+// resignWindow returns the validity of a re-signed certificate: two lives of the old one, whole lives after its end.
 func resignWindow(notBefore, notAfter, now time.Time) (from, until time.Time) {
 	life := max(notAfter.Sub(notBefore).Truncate(time.Second), time.Second)
 	since := now.Add(-min(resignBackdate, life/10)).Sub(notAfter)

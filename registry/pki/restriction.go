@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// CheckLeaf reports why verifiers that trust c would refuse a leaf of the profile: its name constraints, its extended key usages, or an
-// unknown critical extension. It lets crypto/x509 verify a stand-in for the leaf under a stand-in for c with the same extensions, both
-// signed by a fixed key. It returns ErrRestricted, or ErrInvalidProfile if no such leaf can be made.
+// CheckLeaf returns why verifiers that trust c would refuse a leaf of the profile: name constraints, extended key
+// usages, or an unknown critical extension. crypto/x509 verifies a stand-in for the leaf under a stand-in for c with
+// the same extensions; a fixed key signs both. It returns ErrRestricted, or ErrInvalidProfile if no such leaf can be
+// made.
 func (c *Certificate) CheckLeaf(profile Profile) error {
 	if !c.restricted {
 		return nil
@@ -56,7 +57,7 @@ func (c *Certificate) CheckLeaf(profile Profile) error {
 	return nil
 }
 
-// signedInPlay signs a stand-in with a fixed key, which proves nothing.
+// signedInPlay signs a stand-in with a fixed, well-known key. Its signature proves nothing.
 func signedInPlay(template, parent *x509.Certificate) (*x509.Certificate, error) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	der, err := x509.CreateCertificate(nil, template, parent, key.Public(), key)
@@ -66,7 +67,7 @@ func signedInPlay(template, parent *x509.Certificate) (*x509.Certificate, error)
 	return x509.ParseCertificate(der)
 }
 
-// restricts reports whether extensions of an authority limit what it may sign.
+// restricts reports whether extensions of an authority limit the certificates that it may sign.
 func restricts(cert *x509.Certificate) bool {
 	constraints := func(e pkix.Extension) bool { return e.Id.Equal(nameConstraints) }
 	return len(cert.ExtKeyUsage)+len(cert.UnknownExtKeyUsage)+len(cert.UnhandledCriticalExtensions) > 0 ||

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// NewSelfSigned makes a key and a leaf certificate for it that nobody else has signed: whoever verifies it has to have it as
-// an anchor. It fails as Issue does for the profile.
+// NewSelfSigned makes a key and a self-signed leaf certificate. Verifiers must have it as an anchor. It fails as
+// Issue does for the profile.
 func NewSelfSigned(p Profile, now time.Time) (*Pair, error) {
 	p, err := p.Normalized()
 	if err != nil {
@@ -23,7 +23,7 @@ func NewSelfSigned(p Profile, now time.Time) (*Pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make self-signed leaf: %w", err)
 	}
-	// It bounds itself.
+	// The leaf has no signer to bound it, so it bounds itself.
 	bounds := &Certificate{NotBefore: now.Add(-p.Backdate), NotAfter: now.Add(p.Validity)}
 	template := leafTemplate(p, bounds, now)
 	return sign(template, &x509.Certificate{Subject: template.Subject}, key, key)

@@ -11,15 +11,12 @@ import (
 	"sync"
 )
 
-// SignedBy reports whether ca is a certificate authority whose key has signed c. A
-// self-signed root is signed by itself.
+// SignedBy reports whether ca is a certificate authority whose key signed c. A self-signed root is signed by itself.
 //
-// Names are compared byte for byte; only then is the signature checked, and the
-// answer is remembered: a bundle may hold many anchors of one name. Key identifiers play no part, because crypto/x509
-// accepts a chain whose identifiers disagree: an anchor that Go verifiers still use
-// must not look unused. Dates are not considered: an expired anchor has still signed its
-// leaves. Signature algorithms that crypto/x509 refuses (MD5, SHA-1) count as not
-// signed, as no Go verifier would accept them.
+// Names are compared byte for byte, then the signature is checked. The answer is remembered, because a bundle may
+// hold many anchors of one name. Key identifiers do not count: crypto/x509 accepts chains whose identifiers disagree,
+// so such an anchor is still in use. Dates do not count either: an expired anchor has still signed its leaves.
+// Signatures that crypto/x509 refuses (MD5, SHA-1) count as not signed: no Go verifier accepts them.
 func (c *Certificate) SignedBy(ca *Certificate) bool {
 	if ca == nil || !ca.IsCA || !bytes.Equal(c.rawIssuer, ca.rawSubject) {
 		return false
@@ -38,14 +35,16 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	return true
 }
 
-// Identifies reports whether the authority key identifier of c matches ca: key identifier and serial number, as far as both have them.
-// If it does not, OpenSSL does not take ca for the issuer even if its key signed c (X509_check_akid); crypto/x509 does not ask.
+// Identifies reports whether the authority key identifier of c matches the key identifier and serial number of ca, as
+// far as both have them. If not, OpenSSL does not accept ca as the issuer even if its key signed c (X509_check_akid).
+// crypto/x509 does not check this.
 func (c *Certificate) Identifies(ca *Certificate) bool {
 	return (c.AuthorityKeyID == "" || ca.SubjectKeyID == "" || c.AuthorityKeyID == ca.SubjectKeyID) &&
 		(c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber)
 }
 
-// issuerSerial is the serial number of the certificate of its issuer that a certificate names, as SerialNumber, "" if it names none.
+// issuerSerial returns the serial number of the issuer's certificate that cert names, in the form of SerialNumber, ""
+// if none.
 func issuerSerial(cert *x509.Certificate) string {
 	for _, extension := range cert.Extensions {
 		if !extension.Id.Equal(oidAuthorityKeyID()) {
@@ -63,8 +62,8 @@ func issuerSerial(cert *x509.Certificate) string {
 	return ""
 }
 
-// signatureHolds checks the signature of one DER certificate by the key of
-// another. What does not parse is not signed.
+// signatureHolds reports whether the key of one DER certificate signed another. DER that does not parse is not
+// signed.
 func signatureHolds(child, parent []byte) bool {
 	signed, err := x509.ParseCertificate(child)
 	if err != nil {
@@ -77,7 +76,7 @@ func signatureHolds(child, parent []byte) bool {
 	return signed.CheckSignatureFrom(signer) == nil
 }
 
-// unsigned remembers CAs that have the name of an issuer but have not signed the certificate. The zero value is ready.
+// unsigned remembers CAs that have the issuer's name but did not sign the certificate. The zero value is ready.
 type unsigned struct {
 	mu   sync.Mutex
 	seen map[Fingerprint]struct{}
@@ -90,7 +89,7 @@ func (u *unsigned) has(ca Fingerprint) bool {
 	return ok
 }
 
-// add remembers a CA. When there are too many, all others are forgotten and will be checked again.
+// add remembers a CA. At the limit it forgets all others, which are then checked again.
 func (u *unsigned) add(ca Fingerprint) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// IssueAuthority makes a key and the certificate of an authority for it, signed by p, whose certificate is the chain of
-// the result. It is valid no longer than p. It fails as NewAuthority and Issue do, and with ErrNotCA for a signer that
-// may sign leaves only.
+// IssueAuthority makes a key and an authority certificate for it, signed by p. The chain of the result is the
+// certificate of p, and its validity stays within the validity of p. It fails as NewAuthority and Issue do, and with
+// ErrNotCA if p may sign leaves only.
 func (p *Pair) IssueAuthority(profile Profile, now time.Time) (*Pair, error) {
 	authority, err := p.issueAuthority(profile, now)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Assess decides whether the member on a node may be restarted now. With the node "" it answers for the creation of a
-// new revision, which by itself restarts nobody: that is safe if there is a node to begin with.
+// Assess decides whether the member on a node may be restarted now. With the node "" it decides whether a new
+// revision may be created. That restarts no member by itself: it is safe if some node may restart first.
 //
-// Callers must not ask while no node runs a member yet: then there is nothing to disturb, and nobody who could answer.
+// Callers must not ask before any node runs a member: then there is nothing to disturb, and no member to answer.
 func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb string) Verdict {
 	strategy = cmp.Or(strategy, configv1alpha1.QuorumAutomatic)
 	if v, decided := o.unusable(strategy); decided {
@@ -46,7 +46,7 @@ func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb strin
 	return unsafe(ReasonStrategyMismatch, fmt.Sprintf("the quorum strategy %q is not known", strategy))
 }
 
-// unusable returns a verdict if the observation cannot be evaluated, or need not be.
+// unusable returns a verdict if the observation cannot be evaluated or need not be.
 func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict, decided bool) {
 	n := len(o.Voters)
 	switch {
@@ -64,7 +64,6 @@ func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict
 	return Verdict{}, false
 }
 
-// fitting returns the strategy for that number of voters.
 func fitting(n int) configv1alpha1.QuorumStrategy {
 	switch n {
 	case 1:
@@ -83,8 +82,8 @@ func voters(n int) string {
 	return fmt.Sprintf("a cluster of %d voters", n)
 }
 
-// assessAny looks for a node to begin with, broken ones before healthy ones. If there is none it returns the verdict on
-// a healthy one.
+// assessAny looks for a node that may restart first, broken ones before healthy ones. If there is none, it returns
+// the verdict on the last one, healthy if possible.
 func (o Observation) assessAny(strategy configv1alpha1.QuorumStrategy) Verdict {
 	var against Verdict
 	for _, isHealthy := range []bool{false, true} {
@@ -106,7 +105,7 @@ func (o Observation) assessAny(strategy configv1alpha1.QuorumStrategy) Verdict {
 	return against
 }
 
-// assessWithoutVote handles a learner, or a node whose member the cluster does not know.
+// assessWithoutVote handles a learner, or a node whose member is not in the cluster's list.
 func (o Observation) assessWithoutVote(m *Member) Verdict {
 	others := o.others(m)
 	if len(healthy(others)) < o.Quorum() || !o.Confirmed {
@@ -160,7 +159,7 @@ func (o Observation) assessMany(m *Member) Verdict {
 		m.display(), len(well), o.Quorum()))
 }
 
-// disconnected returns two members of which at least one is not connected with the other.
+// disconnected returns two members that are not connected in both directions, or nils.
 func disconnected(members []*Member) (x, y *Member) {
 	for i, x := range members {
 		for _, y := range members[i+1:] {

@@ -10,48 +10,48 @@ import (
 	"time"
 )
 
-// Member is what is known about one member of the cluster, or about a node without a member.
+// Member is one member of the cluster, or a node without a member.
 type Member struct {
-	// Node that the member runs on, or the name of its pod; "" if it runs on none of those that were observed.
+	// Node is the member's node or the name of its pod, "" if it runs on no observed node.
 	Node string
-	// MemberID is 0 if no member is known for the node.
+	// MemberID is 0 if the node has no known member.
 	MemberID uint64
-	// Name in the cluster's list of members.
+	// Name in the cluster's member list.
 	Name string
-	// Voter and Learner say what the member is in the cluster's list of members; neither is set if it is not in the
-	// list.
+	// Voter and Learner are the member's role in the cluster's member list. Neither is set if it is not listed.
 	Voter, Learner bool
-	// Started means that it has joined: until then the list has no name for it.
+	// Started reports whether the member has joined: until then the list has no name for it.
 	Started bool
-	// Answers means that the process has identified itself. Healthy means that a linearizable read through it succeeds.
+	// Answers reports whether the process identified itself. Healthy reports whether a linearizable read through it
+	// succeeds.
 	Answers, Healthy bool
-	// Leader as seen by the member itself, 0 for none.
+	// Leader is the leader that the member itself sees, 0 for none.
 	Leader uint64
-	// Connected are the members with which this one has working connections.
+	// Connected are the members with a working connection to this one.
 	Connected []uint64
-	// Failure says why the member is not healthy, or which answer is missing; "" if nothing is wrong.
+	// Failure is why the member is not healthy, or which answer is missing, "" if neither.
 	Failure string
-	// ObservedAt is when it was asked, zero if it was not.
+	// ObservedAt is when the member was asked, zero if it was not.
 	ObservedAt time.Time
 }
 
 // Observation is the state of an etcd cluster at one moment.
 type Observation struct {
-	// Members are those of the cluster and of every observed node, ordered by node, then by ID.
+	// Members are the cluster's members and every other observed node, ordered by node, then by ID.
 	Members []Member
-	// Voters are the IDs of the voters in the cluster's own list, ordered; empty if no member has returned it.
+	// Voters are the IDs of the voters in the cluster's own list, ordered. Empty if no member returned the list.
 	Voters []uint64
-	// Confirmed means that the list was read linearizably.
+	// Confirmed reports whether the list was read linearizably.
 	Confirmed bool
-	// Leader that the healthy members agree on, 0 if they do not.
+	// Leader is the leader that all healthy voters see, 0 if they disagree.
 	Leader uint64
-	// Problem says why the answers cannot come from one cluster, "" if they can.
+	// Problem is why the answers cannot come from one cluster, "" if they can.
 	Problem string
-	// ObservedAt is when the oldest answer was given.
+	// ObservedAt is the time of the oldest answer.
 	ObservedAt time.Time
 }
 
-// Quorum is how many voters have to agree.
+// Quorum is how many voters must agree.
 func (o Observation) Quorum() int { return len(o.Voters)/2 + 1 }
 
 // Member returns the member on a node, nil if that node was not observed.
@@ -75,7 +75,7 @@ func (o Observation) nodes() int {
 	return n
 }
 
-// others are all voters but one.
+// others returns all voters but one.
 func (o Observation) others(than *Member) []*Member {
 	var out []*Member
 	for i := range o.Members {
@@ -94,12 +94,12 @@ func broken(members []*Member) []*Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return m.Healthy })
 }
 
-// display is the name of a member in messages.
+// display returns the name of a member for messages.
 func (m *Member) display() string {
 	return cmp.Or(m.Node, m.Name, strconv.FormatUint(m.MemberID, 16))
 }
 
-// why says what is wrong with a member that is not healthy.
+// why returns what is wrong with a member that is not healthy.
 func (m *Member) why() string {
 	switch {
 	case m.Failure != "":

@@ -14,28 +14,28 @@ import (
 
 // Answer is the answer of one node.
 type Answer struct {
-	// Node, or the name of the pod, and the Addresses by which the list of members may know it.
+	// Node or name of the pod, and the Addresses by which the member list may know it.
 	Node      string
 	Addresses []string
-	// MemberID and ClusterID as the process itself reports them, 0 if it did not answer.
+	// MemberID and ClusterID are reported by the process itself, 0 if it did not answer.
 	MemberID, ClusterID uint64
-	// Healthy means that a linearizable read succeeded.
+	// Healthy reports whether a linearizable read succeeded.
 	Healthy bool
-	// Leader as seen by the process, 0 for none.
+	// Leader is the leader that the process sees, 0 for none.
 	Leader uint64
-	// Connected are the peers with which the process has working connections.
+	// Connected are the peers with a working connection to the process.
 	Connected []uint64
-	// Listed are the members of the cluster as this one lists them: read linearizably if Confirmed, otherwise from its
-	// own data.
+	// Listed is this member's list of the cluster's members: read linearizably if Confirmed, otherwise from its own
+	// data.
 	Listed    []Listed
 	Confirmed bool
-	// Failure says what went wrong, "" if nothing did.
+	// Failure is what went wrong, "" if nothing did.
 	Failure string
 	// At is when the node was asked.
 	At time.Time
 }
 
-// Listed is an entry of the cluster's list of members.
+// Listed is an entry of the cluster's member list.
 type Listed struct {
 	ID uint64
 	// Name is empty until the member has started.
@@ -91,7 +91,7 @@ func memberOf(a *Answer) Member {
 	}
 }
 
-// contradiction says why the answers cannot be those of one cluster with one member on each node, "" if they can.
+// contradiction returns why the answers cannot come from one cluster with one member on each node, "" if they can.
 func contradiction(answers []Answer) string {
 	at := map[uint64]string{}
 	for _, a := range answers {
@@ -115,8 +115,8 @@ func answered(answers []Answer) Answer {
 	return answers[slices.IndexFunc(answers, func(a Answer) bool { return a.MemberID != 0 })]
 }
 
-// list returns the members of the cluster. Lists that were read linearizably take precedence over those that members
-// have in their own data. If such lists differ, agreed is false.
+// list returns the members of the cluster. Linearizable lists take precedence over lists from a member's own data. If
+// lists of the preferred kind differ, agreed is false.
 func list(answers []Answer) (listed []Listed, confirmed, agreed bool) {
 	for _, wanted := range []bool{true, false} {
 		for _, a := range answers {
@@ -147,8 +147,8 @@ func sameList(x, y []Listed) bool {
 	return slices.EqualFunc(ids(x), ids(y), func(a, b Listed) bool { return a.ID == b.ID && a.Learner == b.Learner })
 }
 
-// answerOf returns the answer that belongs to a listed member: the one with its ID or, among those without any, the one
-// whose node name or address is listed. It is nil if there is none.
+// answerOf returns the answer of a listed member, nil if there is none. It matches the member ID or, for an answer
+// without one, the listed node name or address.
 func answerOf(l Listed, answers []Answer, taken map[string]bool) *Answer {
 	matches := []func(a *Answer) bool{
 		func(a *Answer) bool { return a.MemberID == l.ID },

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Rejoined decides whether the member on a node takes part again after a restart: it is a voter, a linearizable read
-// through it succeeds, it sees the same leader as the others, and it is connected with every other healthy voter, in
+// Rejoined decides whether the member on a node takes part again after a restart. It must be a voter, serve a
+// linearizable read, and see the same leader as the others. It must be connected with every other healthy voter in
 // both directions. The readiness of its pod shows none of that.
 func Rejoined(o Observation, node string) Verdict {
 	m := o.Member(node)
@@ -41,7 +41,7 @@ func Rejoined(o Observation, node string) Verdict {
 	return safe(ReasonRejoined, fmt.Sprintf("a linearizable read through the member on %s succeeds", node))
 }
 
-// notAsked is the verdict about a node that the look at the cluster has left out.
+// notAsked is the verdict about a node that is missing in the observation.
 func notAsked(node string) Verdict {
 	return unsafe(ReasonStateUnknown, fmt.Sprintf("%s was not asked; look again", node))
 }

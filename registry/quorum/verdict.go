@@ -14,7 +14,7 @@ type Verdict struct {
 // Reason of a Verdict.
 type Reason string
 
-// Reasons for which it is safe.
+// Reasons of a safe verdict.
 const (
 	// ReasonQuorumKept: the other members keep the quorum.
 	ReasonQuorumKept Reason = "QuorumKept"
@@ -28,7 +28,7 @@ const (
 	ReasonRejoined Reason = "Rejoined"
 )
 
-// Reasons for which it is not.
+// Reasons of an unsafe verdict.
 const (
 	// ReasonStateUnknown: the voters, or the state of the node, are not known.
 	ReasonStateUnknown Reason = "StateUnknown"

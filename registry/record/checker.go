@@ -12,7 +12,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// checker holds the fields of a record to their bounds and keeps the first that is not within them.
+// checker checks the fields of a record against their bounds and keeps the first fault.
 type checker struct{ err error }
 
 func (c *checker) fail(field, what string) {
@@ -39,14 +39,14 @@ func (c *checker) text(field, s string, most int) {
 	}
 }
 
-// time is UTC, and of a precision that the API keeps, so that what is read and what is written compare.
+// time returns UTC in a precision that the API keeps, so that read and written times are equal.
 func (c *checker) time(field string, t time.Time, precision time.Duration) time.Time {
 	if t.IsZero() {
 		c.fail(field, "it is missing")
 		return time.Time{}
 	}
 	t = t.UTC().Truncate(precision)
-	// An offset may move a time out of the years that RFC 3339 can write.
+	// An offset may move a time out of the years of RFC 3339.
 	if t.Year() < 1 || t.Year() > 9999 || t.IsZero() {
 		c.fail(field, "it is no time in RFC 3339")
 	}
@@ -62,7 +62,7 @@ func (c *checker) kind(field string, kind trust.EvidenceKind) {
 	}
 }
 
-// ordered checks a list that has to be in order and without duplicates, as it is written.
+// ordered checks a list that must be in order and without duplicates.
 func (c *checker) ordered(field string, list []string, most int, entry func(field, s string)) {
 	if !c.bounded(field, len(list), most) {
 		return
@@ -75,7 +75,6 @@ func (c *checker) ordered(field string, list []string, most int, entry func(fiel
 	}
 }
 
-// bounded says whether a list is not too long.
 func (c *checker) bounded(field string, entries, most int) bool {
 	if entries > most {
 		c.fail(field, fmt.Sprintf("it has %d entries, the limit is %d", entries, most))

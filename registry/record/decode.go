@@ -21,13 +21,13 @@ import (
 func Decode(r *configv1alpha1.RotationRecord) (*Record, error) {
 	c := &checker{}
 	if r.Spec.Kind == configv1alpha1.RecordRefusal {
-		// Some objects span the domains of a configuration.
+		// Some refused objects belong to several domains of a configuration.
 		c.text("trustDomain", r.Spec.TrustDomain, maxName)
 	} else {
 		c.name("trustDomain", r.Spec.TrustDomain)
 	}
 	out := &Record{Domain: r.Spec.TrustDomain, Kind: r.Spec.Kind}
-	// The subject is for people and repeats what the record says.
+	// The subject is for people and only repeats other fields, so it is not checked.
 	want := out.read(c, r)
 	if c.err != nil {
 		return nil, c.err
@@ -38,7 +38,7 @@ func Decode(r *configv1alpha1.RotationRecord) (*Record, error) {
 	return out, nil
 }
 
-// read fills in what the kind names, and returns the name that the record must have.
+// read fills in the field of the record's kind and returns the name that the record must have.
 func (out *Record) read(c *checker, r *configv1alpha1.RotationRecord) string {
 	spec := &r.Spec
 	if set := fieldsOf(spec); len(set) != 1 || set[0] != spec.Kind {
@@ -76,7 +76,6 @@ func (out *Record) read(c *checker, r *configv1alpha1.RotationRecord) string {
 	return ""
 }
 
-// fieldsOf are the kinds whose fields are set.
 func fieldsOf(spec *configv1alpha1.RotationRecordSpec) []configv1alpha1.RecordKind {
 	var set []configv1alpha1.RecordKind
 	add := func(isSet bool, kind configv1alpha1.RecordKind) {
@@ -135,7 +134,6 @@ func (c *checker) refusal(r *configv1alpha1.RecordedRefusal) *trust.RefusedWrite
 	}
 }
 
-// optional reads a time that may be absent.
 func (c *checker) optional(field string, t *metav1.MicroTime) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -143,8 +141,8 @@ func (c *checker) optional(field string, t *metav1.MicroTime) time.Time {
 	return c.time(field, t.Time, time.Microsecond)
 }
 
-// roster reads who counts. Its members are in order, each once: a second one of a name could say that the first is gone. A
-// node that was replaced under its name is another member, by its instance.
+// roster reads the members that count. They are ordered and unique: a duplicate could claim that the first is gone. A
+// node that was replaced under its name is another member, with another instance.
 func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
@@ -172,7 +170,7 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	return out
 }
 
-// added reads fingerprints of CAs in the order in which they came.
+// added reads fingerprints of CAs, in the order of their addition.
 func (c *checker) added(field string, list []string) []pki.Fingerprint {
 	if !c.bounded(field, len(list), trust.MaxUnpromoted) {
 		return nil
@@ -210,7 +208,7 @@ func compareMembers(x, y configv1alpha1.RosterMember) int {
 	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
 }
 
-// evidence reads the processes of a member, each once. Who else writes the record may have put them in another order.
+// evidence reads the processes of a member, each once. It sorts them: other writers may use another order.
 func (c *checker) evidence(e *configv1alpha1.RecordedEvidence) *Evidence {
 	c.name("evidence.party", e.Party)
 	c.name("evidence.member", e.Member)

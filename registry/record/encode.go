@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// OfRequest returns the record of a request. Its UID, which is its identity, is the API server's.
+// OfRequest returns the record of a request. The API server assigns its UID, which is the identity of the request.
 func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1alpha1.RotationRecord, error) {
 	return seal(namespace, RequestName(r.Kind, r.Secret), &configv1alpha1.RotationRecordSpec{
 		TrustDomain: domain,
@@ -31,8 +31,8 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 	})
 }
 
-// OfRoster returns the record of the roster of a domain, with its resource version, so that a roster that somebody else
-// has written since is not written over.
+// OfRoster returns the record of a domain's roster. It carries the resource version, so that a write conflicts with a
+// newer roster.
 func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
 	roster := &configv1alpha1.RecordedRoster{
 		Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated), Issued: r.Issued,
@@ -90,7 +90,7 @@ func OfWaiver(namespace, domain string, w *trust.Waiver) (*configv1alpha1.Rotati
 	})
 }
 
-// OfRefusal returns the record of a write that is refused. The domain is "" for an object that spans those of its
+// OfRefusal returns the record of a refused write. The domain is "" for an object that spans the domains of its
 // configuration, such as an aggregate.
 func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1.RotationRecord, error) {
 	return seal(namespace, RefusalName(r.Object), &configv1alpha1.RotationRecordSpec{
@@ -104,7 +104,8 @@ func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1
 	})
 }
 
-// OfClock returns the record of how far the clock of the controller is off, and of when it looked last; zero if it never did.
+// OfClock returns the record of the clock skew of the controller, and of when the controller last checked it, zero
+// for never.
 func OfClock(namespace, domain string, skew time.Duration, lookedAt time.Time) (*configv1alpha1.RotationRecord, error) {
 	recorded := &configv1alpha1.RecordedClock{SkewSeconds: min(max(int64(skew.Round(time.Second)/time.Second), -maxSkewSeconds), maxSkewSeconds)}
 	if !lookedAt.IsZero() {
@@ -117,8 +118,8 @@ func OfClock(namespace, domain string, skew time.Duration, lookedAt time.Time) (
 
 // OfEvidence returns the record of a member with the observations of all its live processes.
 //
-// What a process presents counts against it, so more of that than a record holds is an error, as are too many processes.
-// What it has loaded only ever counts for it; of that the first MaxFingerprints are recorded.
+// What a process presents counts against it, so too many of these fingerprints are an error, and so are too many
+// processes. What it has loaded only counts for it, so the first MaxFingerprints suffice.
 func OfEvidence(namespace, domain, party, member string, observations []trust.Observation) (*configv1alpha1.RotationRecord, error) {
 	recorded := &configv1alpha1.RecordedEvidence{Party: party, Member: member}
 	for _, o := range slices.SortedStableFunc(slices.Values(observations), byInstance) {
@@ -147,9 +148,9 @@ func process(o *trust.Observation) configv1alpha1.ProcessEvidence {
 	}
 }
 
-// seal names and labels a record, and holds it to the bounds by which it is read.
+// seal names and labels a record, and refuses one that Decode would refuse.
 //
-// The label leaves the domain out where its name is no label value: the record says itself what it belongs to.
+// It omits the label if the domain's name is no label value: the spec names the domain anyway.
 func seal(namespace, name string, spec *configv1alpha1.RotationRecordSpec) (*configv1alpha1.RotationRecord, error) {
 	out := &configv1alpha1.RotationRecord{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

@@ -10,18 +10,18 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// RenewalDue says whether half of the lease of an observation is over, counted from when it was observed, or whether it was made by a
-// clock that was ahead: by one that is right, that lease would never be over.
+// RenewalDue reports whether half of an observation's lease is over, counted from the observation. It is also due if
+// the observing clock was ahead: by a correct clock, that lease might never end.
 func RenewalDue(o *trust.Observation, now time.Time) bool {
 	return !now.Before(RenewAt(o)) || o.ObservedAhead(now)
 }
 
-// RenewAt is when half of the lease of an observation is over.
+// RenewAt returns when half of an observation's lease is over.
 func RenewAt(o *trust.Observation) time.Time {
 	return o.ObservedAt.Add(o.Expires.Sub(o.ObservedAt) / 2)
 }
 
-// Live returns the observations whose leases have not ended. The argument is not changed.
+// Live returns the observations whose leases have not ended. It does not change its argument.
 func Live(observations []trust.Observation, now time.Time) []trust.Observation {
 	var live []trust.Observation
 	for i := range observations {
@@ -32,9 +32,9 @@ func Live(observations []trust.Observation, now time.Time) []trust.Observation {
 	return live
 }
 
-// Replaced returns the live observations with that of one process in the place of its former one, ordered by instance.
-// A process that was the only one known need not have renewed its lease before this one came (Standing): it counts for as
-// long as the new one, so that it is heard before it is taken for gone. The argument is not changed.
+// Replaced returns the live observations, ordered by instance, with o in place of the former observation of its
+// process. Standing does not renew the lease of a sole known process. So that process gets the lease of the new one:
+// time to be observed before it counts as gone. The argument does not change.
 func Replaced(observations []trust.Observation, o *trust.Observation, now time.Time) []trust.Observation {
 	observations = unproven(observations, o.Expires, now)
 	if len(observations) == 1 && observations[0].Kind == o.Kind && observations[0].Instance != o.Instance {
@@ -48,7 +48,8 @@ func Replaced(observations []trust.Observation, o *trust.Observation, now time.T
 	return out
 }
 
-// unproven has what was observed by a clock that was ahead prove nothing, and end: who runs is observed again until then.
+// unproven turns observations by a clock that was ahead into failures that expire at until. A running process is
+// observed again before that.
 func unproven(observations []trust.Observation, until, now time.Time) []trust.Observation {
 	out := slices.Clone(observations)
 	for i := range out {
@@ -59,9 +60,9 @@ func unproven(observations []trust.Observation, until, now time.Time) []trust.Ob
 	return out
 }
 
-// Standing returns what is known of a process if its report o says nothing new and its lease need not be renewed, nil if
-// the report has to be recorded. A lease is renewed while a rotation is in flight, and while several processes of the
-// member are known: who is then silent is gone. inFlight is asked only if that matters.
+// Standing returns the known observation of a process if report o says nothing new and the lease need not be renewed.
+// It returns nil if the report must be recorded. A lease is renewed while a rotation is in flight, and while several
+// processes of the member are known: a silent one is then gone. inFlight is called only if it matters.
 func Standing(known []trust.Observation, o *trust.Observation, now time.Time, inFlight func() bool) *trust.Observation {
 	at := slices.IndexFunc(known, func(k trust.Observation) bool { return k.Instance == o.Instance })
 	if at < 0 || !Same(&known[at], o) || !known[at].Expires.After(now) {

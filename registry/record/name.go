@@ -26,16 +26,16 @@ const (
 	prefixClock    = "clock"
 )
 
-// hashed, at the end of the first label, says that the name ends in a hash over what it is about.
+// hashed marks, at the end of the first label, a name that ends in a hash of its parts.
 const hashed = "-hash"
 
-// RosterName is the name of the roster of a trust domain.
+// RosterName returns the name of a trust domain's roster.
 func RosterName(domain string) string { return nameOf(prefixRoster, domain) }
 
-// ClockName is the name of the record of the controller's clock for a trust domain.
+// ClockName returns the name of a trust domain's clock record.
 func ClockName(domain string) string { return nameOf(prefixClock, domain) }
 
-// RequestName is the name of the request of that kind for a Secret. There is one at a time.
+// RequestName returns the name of a request for a Secret. There is one of each kind at a time.
 func RequestName(kind trust.RequestKind, secret string) string {
 	if kind == trust.RequestAbort {
 		return nameOf(prefixAbort, secret)
@@ -43,17 +43,17 @@ func RequestName(kind trust.RequestKind, secret string) string {
 	return nameOf(prefixRotate, secret)
 }
 
-// WaiverName is the name of the waiver of a member.
+// WaiverName returns the name of a member's waiver.
 func WaiverName(domain, party, member string) string {
 	return nameOf(prefixWaiver, domain, party, member)
 }
 
-// EvidenceName is the name of the evidence of a member.
+// EvidenceName returns the name of a member's evidence.
 func EvidenceName(domain, party, member string) string {
 	return nameOf(prefixEvidence, domain, party, member)
 }
 
-// RefusalName is the name of the refusal of writes to an object, which is given as Kind/name.
+// RefusalName returns the name of the refused write to an object, given as Kind/name.
 func RefusalName(object string) string {
 	kind, name, ok := strings.Cut(object, "/")
 	switch trust.ObjectKind(kind) {
@@ -62,15 +62,15 @@ func RefusalName(object string) string {
 			return nameOf(prefixRefusal, strings.ToLower(kind), name)
 		}
 	}
-	// Two kinds that differ in their capitals only must not meet.
+	// Kinds that differ only in capitals must not share a name.
 	return hashName(prefixRefusal, object)
 }
 
-// nameOf is readable as far as the parts allow: a DNS subdomain of at most 253 characters.
+// nameOf returns a DNS subdomain of at most 253 characters, as readable as the parts allow.
 //
-// Where each part but the last is a DNS label, and the last a subdomain, it is PREFIX.PART.PART. Labels have no dots, so
-// the first dots say where each ends. Anything else becomes PREFIX-hash.READABLE.HASH, with a SHA-256 over the parts. The
-// first labels differ, so the two forms never meet.
+// It is PREFIX.PART.PART if the last part is a subdomain and all others are DNS labels. Labels have no dots, so the
+// first dots separate the parts. Otherwise it is PREFIX-hash.READABLE.HASH, with a SHA-256 over the parts. The first
+// labels differ, so the two forms never collide.
 func nameOf(prefix string, parts ...string) string {
 	plain := prefix + "." + strings.Join(parts, ".")
 	last := len(parts) - 1
@@ -88,7 +88,7 @@ func hashName(prefix string, parts ...string) string {
 		return head + tail
 	}
 	if most := validation.DNS1123SubdomainMaxLength - len(head) - 1 - len(tail); len(readable) > most {
-		// A cut may leave a dash where a label has to end in a letter or digit.
+		// The cut may leave a dash at the end, which a label must not have.
 		readable = strings.TrimRight(readable[:most], "-")
 	}
 	return head + "." + readable + tail
@@ -96,7 +96,7 @@ func hashName(prefix string, parts ...string) string {
 
 func isNoLabel(name string) bool { return len(validation.IsDNS1123Label(name)) > 0 }
 
-// legible keeps what a DNS label may contain and puts dashes for the rest.
+// legible replaces each character that a DNS label cannot contain by a dash.
 func legible(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -110,7 +110,7 @@ func legible(name string) string {
 	}, name)
 }
 
-// hashOf writes the length in front of each part, so that no two lists of parts run together.
+// hashOf prefixes each part with its length, so that different lists never have the same input.
 func hashOf(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {

@@ -14,13 +14,13 @@ import (
 
 // Errors of this package wrap one of these.
 var (
-	// ErrMalformed reports a record that cannot be understood entirely.
+	// ErrMalformed reports a record that is not understood entirely.
 	ErrMalformed = errors.New("malformed record")
 	// ErrUnrecordable reports values that no record can hold.
 	ErrUnrecordable = errors.New("cannot be recorded")
 )
 
-// Record is what one RotationRecord says, as values of the model. Of the values exactly the one that Kind names is set.
+// Record is a RotationRecord as values of the model. Exactly the value that Kind names is set.
 type Record struct {
 	Domain string
 	Kind   configv1alpha1.RecordKind
@@ -32,20 +32,20 @@ type Record struct {
 	Waiver      *trust.Waiver
 	Evidence    *Evidence
 	Refusal     *trust.RefusedWrite
-	// ClockSkew is how far the clock of the controller is ahead; negative if it is behind. LookedAt is when it looked last, zero if that
-	// is not recorded.
+	// ClockSkew is how far the controller's clock is ahead, negative if it is behind. LookedAt is when it was last
+	// checked, zero if that is not recorded.
 	ClockSkew time.Duration
 	LookedAt  time.Time
 }
 
-// Evidence is what is known of the processes of one member.
+// Evidence holds the observed processes of one member.
 type Evidence struct {
 	Party, Member string
 	// Observations ordered by Instance.
 	Observations []trust.Observation
 }
 
-// Bounds of a record: those of the RotationRecord's schema, in characters for texts.
+// Bounds of a record, from the schema of RotationRecord. Texts count in characters.
 const (
 	maxName     = 253
 	maxUser     = 512
@@ -58,20 +58,20 @@ const (
 	maxRoster   = 5000
 	maxSigners  = 64
 	maxParties  = 128
-	// maxPods are those that run, and as many that they have replaced and that are not proven to be gone yet.
+	// maxPods allows all running pods, and as many replaced ones that are not proven gone yet.
 	maxPods = 10000
-	// maxPopulated is the name of a relying party with a hash.
+	// maxPopulated bounds a relying party's name with a hash.
 	maxPopulated   = maxName + 9
 	maxProcesses   = 256
 	maxFingerprint = 64
-	// maxSkewSeconds is more than 150 years, and less than a time.Duration can hold.
+	// maxSkewSeconds is more than 150 years, and fits a time.Duration.
 	maxSkewSeconds = 5_000_000_000
-	// MaxFingerprints bounds each list of what a process has loaded or presents.
+	// MaxFingerprints bounds each list of fingerprints that a process has loaded or presents.
 	MaxFingerprints = 256
 )
 
-// Same says whether b says nothing new of a process compared with a: everything is equal but when it was observed and
-// until when that holds, in any order. The start of the process counts as news, because older processes are told by it.
+// Same reports whether b says nothing new of a process compared with a. It ignores order, the time of the observation
+// and its expiry. The start of the process counts, because it tells older processes apart.
 func Same(a, b *trust.Observation) bool {
 	x, y := process(a), process(b)
 	return x.Instance == y.Instance && x.Kind == y.Kind && x.Address == y.Address &&
@@ -81,7 +81,7 @@ func Same(a, b *trust.Observation) bool {
 		x.ReportedByUID == y.ReportedByUID
 }
 
-// SameRefusal says whether the same write is refused with the same answer, since whenever.
+// SameRefusal reports whether both are the same write with the same answer, regardless of when it was first refused.
 func SameRefusal(a, b *trust.RefusedWrite) bool {
 	return a.Object == b.Object && a.Verb == b.Verb && text(a.Answer, maxLongText) == text(b.Answer, maxLongText)
 }

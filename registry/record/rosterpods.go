@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// rosterPods puts pods together that count alike: thousands of replicas differ only in name and UID. A pod that is gone is
-// none of them any more, so there is no proof of absence to be kept.
+// rosterPods groups pods that count alike: thousands of replicas differ only in name and UID. A pod that is gone
+// leaves the roster, so no proof of absence is kept.
 func rosterPods(members []trust.RosterMember) ([]configv1alpha1.RosterPods, error) {
 	alike := map[string]*configv1alpha1.RosterPods{}
 	for i := range members {
@@ -48,7 +48,7 @@ func rosterPods(members []trust.RosterMember) ([]configv1alpha1.RosterPods, erro
 	return out, nil
 }
 
-// rosterPods reads pods that count alike, each pod once.
+// rosterPods reads groups of pods that count alike, each pod once.
 func (c *checker) rosterPods(all []configv1alpha1.RosterPods) []trust.RosterMember {
 	sum := 0
 	for i := range all {

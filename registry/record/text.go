@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// text cuts what is for people only to a number of characters, and drops bytes that no JSON could hold.
+// text cuts a text for people to a number of characters, and drops bytes that JSON cannot hold.
 func text(s string, most int) string {
 	s = strings.ToValidUTF8(s, "")
 	if utf8.RuneCountInString(s) <= most {
@@ -23,7 +23,7 @@ func text(s string, most int) string {
 
 func textsOf[S ~string](list []S) []string { return canonical(plain(list)) }
 
-// plain is the list as it is; nil for an empty one.
+// plain converts a list to strings; nil for an empty one.
 func plain[S ~string](list []S) []string {
 	var out []string
 	for _, entry := range list {
@@ -32,7 +32,7 @@ func plain[S ~string](list []S) []string {
 	return out
 }
 
-// canonical returns the list as a record holds it: in order, without duplicates; nil for an empty one.
+// canonical returns a list as records hold it: sorted, without duplicates, nil if empty.
 func canonical[S ~string](list []S) []S {
 	if len(list) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func bounded(list []string) []string { return list[:min(len(list), MaxFingerprin
 
 func microTime(t time.Time) metav1.MicroTime { return metav1.NewMicroTime(microseconds(t)) }
 
-// microseconds is a time as the API keeps it.
+// microseconds returns a time in the precision of the API.
 func microseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 func optionalTime(t time.Time) *metav1.MicroTime {

@@ -12,9 +12,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Assess says what is to be done with a workload that is due, which is nil if there is none of that name. pods are those that
-// its selector chooses. Where they are the members of an etcd cluster, cluster is what they have answered in this look, nil if
-// they were not asked: if that matters the verdict is Ask.
+// Assess returns what to do with a due workload; w is nil if it does not exist. pods are the pods that its selector
+// chooses. If they are the members of an etcd cluster, cluster is their current answers, nil if they were not asked.
+// If these answers matter, the verdict is Ask.
 func Assess(o *Order, w *Workload, pods []corev1.Pod, cluster *Cluster) Verdict {
 	if v := refused(o, w); v != nil {
 		return *v
@@ -29,7 +29,7 @@ func Assess(o *Order, w *Workload, pods []corev1.Pod, cluster *Cluster) Verdict 
 	return follow(w, c)
 }
 
-// refused says why a workload is not written at all, nil if it may be.
+// refused returns the verdict on a workload that must not be written, nil if it may be.
 func refused(o *Order, w *Workload) *Verdict {
 	said := func(v Verdict) *Verdict { return &v }
 	if w == nil {
@@ -62,20 +62,20 @@ func refused(o *Order, w *Workload) *Verdict {
 	return nil
 }
 
-// begin says whether the template may be written, which does not have the content.
+// begin decides whether to write a template that does not have the content.
 func begin(w *Workload, c *census) Verdict {
 	switch {
 	case w.Paused:
 		return w.paused()
 	case w.Wanted == 0 || w.OnDelete:
-		// Nothing is disturbed by the new template.
+		// The new template disturbs no pod.
 		return Verdict{State: Write}
 	case w.Partition > 0:
 		return w.partitioned()
 	case w.Observed < w.Generation:
 		return w.unseen()
 	case c.stuck:
-		// Whoever has begun this rollout, it cannot end before the template names what is published.
+		// No matter who began this rollout: it cannot end before the template names the published content.
 		return Verdict{State: Write}
 	case w.overdue():
 		return w.exceeded()
@@ -88,7 +88,7 @@ func begin(w *Workload, c *census) Verdict {
 	return Verdict{State: Write}
 }
 
-// follow says how far the pods are, whose template has the content.
+// follow assesses the pods of a workload whose template has the content.
 func follow(w *Workload, c *census) Verdict {
 	deletable := len(c.former) - len(c.terminating)
 	switch {
@@ -127,7 +127,7 @@ func (w *Workload) partitioned() Verdict {
 
 func (w *Workload) ordinal(i int32) string { return fmt.Sprintf("%s-%d", w.Name, w.First+i) }
 
-// keepsBack says whether a partition keeps all former pods that are left.
+// keepsBack reports whether the partition keeps all former pods that are left.
 func (w *Workload) keepsBack(c *census) bool {
 	kept := map[string]bool{}
 	for i := range min(w.Partition, w.Wanted) {
@@ -145,7 +145,6 @@ func (w *Workload) unseen() Verdict {
 	return wait(ReasonNotSeen, "has been changed, and its controller has not seen that yet (generation %d, observed %d): if that lasts, look at kube-controller-manager", w.Generation, w.Observed)
 }
 
-// overdue says whether a Deployment makes no progress any more.
 func (w *Workload) overdue() bool {
 	return w.progress != nil && w.progress.Status == corev1.ConditionFalse && w.progress.Reason == string(ReasonDeadlineExceeded)
 }

@@ -14,14 +14,14 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// Cluster is what the members of an etcd cluster have answered, which are the pods of a StatefulSet.
+// Cluster holds the answers of an etcd cluster whose members are the pods of a StatefulSet.
 type Cluster struct {
 	Observation quorum.Observation
-	// Failure says why nobody could be asked, "" if they were.
+	// Failure is why no member could be asked, "" if they were asked.
 	Failure string
 }
 
-// Members are the pods that are to be asked: those of the workload that live and were not deleted, ordered by name.
+// Members returns the pods to ask, ordered by name: the workload's living pods that are not being deleted.
 func Members(o *Order, w *Workload, pods []corev1.Pod) []*corev1.Pod {
 	c := count(w, pods, o)
 	var out []*corev1.Pod
@@ -38,15 +38,15 @@ func (w *Workload) notOnDelete(namespace string) Verdict {
 		namespace, w.Name, `{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`)
 }
 
-// followMembers says which member is replaced next, whose template has the content. Nobody but certrotation replaces them: one
-// at a time, when the one before takes part again.
+// followMembers decides which member is replaced next, once the template has the content. Only certrotation replaces
+// members: one at a time, when the previous one takes part again.
 func followMembers(o *Order, w *Workload, c *census, cluster *Cluster) Verdict {
 	former := without(c.former, c.terminating)
 	switch {
 	case w.Observed < w.Generation:
 		return w.unseen()
 	case len(c.gated) > 0:
-		// Nothing runs in them: nobody is disturbed.
+		// Nothing runs in them, so this disturbs no member.
 		return Verdict{State: Replace, Pods: c.gated}
 	case w.Wanted == 0 && len(c.former)+len(c.current) == 0:
 		return Verdict{State: Done}
@@ -68,8 +68,8 @@ func followMembers(o *Order, w *Workload, c *census, cluster *Cluster) Verdict {
 	return replaceNext(o, c, cluster, former)
 }
 
-// settled says whether every member that was replaced runs, and nothing is on its way. A pod that is broken does not have to be
-// waited for, also where its StatefulSet makes no other one before it.
+// settled reports whether every replaced member is ready and no pod is on its way. It does not wait for a broken
+// former pod, even if its StatefulSet creates no other pod before that one is ready.
 func (c *census) settled(w *Workload, former []string) bool {
 	for _, name := range c.current {
 		if troubleOf(c.living[name]) != "" {
@@ -92,7 +92,7 @@ func (w *Workload) replacing(c *census) Verdict {
 		len(c.current), w.Wanted, w.Available, len(c.former), c.unreadyText())
 }
 
-// replaceNext has the first of the former members evicted that comes next, if the others can do without it.
+// replaceNext evicts the next former member, if quorum permits it.
 func replaceNext(o *Order, c *census, cluster *Cluster, former []string) Verdict {
 	name := slices.MinFunc(former, func(x, y string) int {
 		return cmp.Or(cmp.Compare(c.rank(cluster, x), c.rank(cluster, y)), -cmp.Compare(ordinalOf(x), ordinalOf(y)))
@@ -104,8 +104,8 @@ func replaceNext(o *Order, c *census, cluster *Cluster, former []string) Verdict
 	return Verdict{State: Evict, Pods: []*corev1.Pod{c.living[name]}, Message: v.Message}
 }
 
-// rank is by how broken a member is: one that does not take part comes first, and then one whose pod is not ready. The leader is
-// the last.
+// rank orders members: first those that do not take part, then those with an unready pod, then healthy ones, and the
+// leader last.
 func (c *census) rank(cluster *Cluster, name string) int {
 	m := cluster.Observation.Member(name)
 	switch {
@@ -119,7 +119,6 @@ func (c *census) rank(cluster *Cluster, name string) int {
 	return 3
 }
 
-// ordinalOf is the number of a pod of a StatefulSet.
 func ordinalOf(pod string) int {
 	ordinal, err := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
 	if err != nil {

@@ -17,31 +17,31 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Order is a workload that has to be restarted, for everything that it is due for: trust domains that wait for the same
-// workload have it restarted once.
+// Order is a workload that must be restarted, with everything that it is due for. If several trust domains wait for
+// it, it restarts once.
 type Order struct {
 	Namespace string
 	Workload  trust.Workload
-	// Content are the annotations that the template has to have, and Superseded are the contents before those by annotation: a
-	// start gate for one of them lets a pod past.
+	// Content are the annotations that the template must have. Superseded lists the former contents of each
+	// annotation: a start gate for one of them lets a pod pass.
 	Content    map[string]string
 	Superseded map[string][]string
-	// Quorum says how the pods are asked that are the members of an etcd cluster, nil if they are none.
+	// Quorum is how to ask the pods as members of an etcd cluster, nil if they are none.
 	Quorum *configv1alpha1.Quorum
-	// For are those who need it, ordered by trust domain and party; never empty.
+	// For are the relying parties that need it, ordered by trust domain and party; never empty.
 	For []Need
 }
 
-// Need is one relying party whose evidence has to come from a restart.
+// Need is one relying party whose evidence must come from a restart.
 type Need struct {
 	Domain, Configuration, Party string
-	// Selector is the text of what chooses the pods of the party (trust.Party.Selector), "" if it is not known.
+	// Selector is the text of the selector of the party's pods (trust.Party.Selector), "" if unknown.
 	Selector string
-	// Waits are the members for whose evidence it is.
+	// Waits are the members whose evidence is missing.
 	Waits []string
 }
 
-// Orders are what domains of one namespace ask for, each workload once, ordered by kind and name.
+// Orders returns the restarts that the domains of one namespace need, each workload once, ordered by kind and name.
 func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []*Order {
 	byWorkload := map[trust.Workload]*Order{}
 	for _, d := range domains {
@@ -68,8 +68,9 @@ func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []
 	})
 }
 
-// TakeTurns has a relying party have one workload restarted at a time, also where its trust domains are due for several: of those
-// that are to be written the first is, and none while another one is under way. orders are those of one namespace.
+// TakeTurns restarts one workload of a relying party at a time, even if its trust domains have several due. Of those
+// with the verdict Write, only the first keeps it, and none while another one is under way. orders are all of one
+// namespace.
 func TakeTurns(orders []*Order, known map[trust.Workload]trust.Progress, verdicts map[trust.Workload]Verdict) {
 	for i, o := range orders {
 		before := slices.IndexFunc(orders, func(other *Order) bool {
@@ -83,7 +84,6 @@ func TakeTurns(orders []*Order, known map[trust.Workload]trust.Progress, verdict
 	}
 }
 
-// sharesParty says whether a relying party needs both.
 func (o *Order) sharesParty(other *Order) bool {
 	return slices.ContainsFunc(o.For, func(n Need) bool {
 		return slices.ContainsFunc(other.For, func(m Need) bool { return n.Configuration == m.Configuration && n.Party == m.Party })
@@ -100,7 +100,7 @@ func selectorOf(d *trust.Domain, party string) string {
 // Object names the workload as Kind/name.
 func (o *Order) Object() string { return string(o.Workload.Kind) + "/" + o.Workload.Name }
 
-// Why says for whom the workload is restarted.
+// Why names the parties for which the workload is restarted.
 func (o *Order) Why() string {
 	texts := make([]string, 0, len(o.For))
 	for i := range o.For {
@@ -122,7 +122,6 @@ func (o *Order) contentText() string {
 	return strings.Join(texts, " and ")
 }
 
-// chooses says whether a party chooses the pods of a workload.
 func (n *Need) chooses(w *Workload) bool {
 	if n.Selector == "" || slices.ContainsFunc(w.Secrets, func(name string) bool { return n.Selector == trust.Mounting(name) }) {
 		return true

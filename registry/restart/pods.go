@@ -14,25 +14,27 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// census are the living pods of a workload by what they were made of, by name.
+// census groups the living pods of a workload by their template. All lists are names.
 type census struct {
-	// current were made of a template with the content, and former were not.
+	// current were made of a template with the content, former were not.
 	current, former []string
-	// terminating are those of former that were deleted already.
+	// terminating are the pods of former that are being deleted.
 	terminating []string
-	// unready say of each pod that is not Ready what it is, and kept are those of former that are so and were not deleted.
+	// unready describes each pod that is not Ready. kept are the pods of former that are not Ready and not being
+	// deleted.
 	unready, kept []string
-	// gated are pods in which nothing runs and that name a content which was replaced since. stuck says that one of them waits
-	// for ever at its start gate, as what is mounted will never say that it has replaced that content.
+	// gated are pods in which nothing runs and whose content was replaced since. stuck reports whether one of them
+	// waits forever at its start gate, because the mounted content does not name its content as superseded.
 	gated []*corev1.Pod
 	stuck bool
-	// living are those that were not deleted, by name.
+	// living are the pods that are not being deleted, by name.
 	living map[string]*corev1.Pod
-	// leaving counts those that were deleted.
+	// leaving counts the pods that are being deleted.
 	leaving int
 }
 
-// count the pods of a workload. One whose containers have ended for good holds nothing and is not replaced.
+// count groups the pods of a workload. It skips pods that have Succeeded or Failed: they hold nothing and are not
+// replaced.
 func count(w *Workload, pods []corev1.Pod, o *Order) *census {
 	out, content := &census{living: map[string]*corev1.Pod{}}, o.Content
 	for i := range pods {
@@ -74,7 +76,7 @@ func count(w *Workload, pods []corev1.Pod, o *Order) *census {
 	return out
 }
 
-// owns says whether a pod is one of the workload. Those of a Deployment belong to its ReplicaSets.
+// owns reports whether a pod belongs to the workload. The pods of a Deployment belong to its ReplicaSets.
 func (w *Workload) owns(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -86,7 +88,7 @@ func (w *Workload) owns(pod *corev1.Pod) bool {
 	return owner.UID == w.UID
 }
 
-// troubleOf says why a pod is not Ready, "" if it is.
+// troubleOf returns why a pod is not Ready, "" if it is.
 func troubleOf(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return "is terminating"
@@ -109,7 +111,6 @@ func troubleOf(pod *corev1.Pod) string {
 	return "is not ready"
 }
 
-// unreadyText lists the pods that are not Ready behind a text, nothing if there are none.
 func (c *census) unreadyText() string {
 	if len(c.unready) == 0 {
 		return ""
@@ -117,7 +118,6 @@ func (c *census) unreadyText() string {
 	return ": pod " + truncate.Names(c.unready)
 }
 
-// without are the names that are not among others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

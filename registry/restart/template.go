@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Patch is the JSON merge patch that gives the template a content, and changes nothing else. It applies to the workload that
-// was assessed and to no later version of it.
+// Patch returns the JSON merge patch that gives the template a content and changes nothing else. It applies only to
+// the version of the workload that was assessed.
 func Patch(w *Workload, content map[string]string) ([]byte, error) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion},
@@ -25,7 +25,8 @@ func Patch(w *Workload, content map[string]string) ([]byte, error) {
 	return patch, nil
 }
 
-// ProgressOf is what is known of a workload after it was assessed, for trust.Restarts. w is nil if there is none, or it cannot be read.
+// ProgressOf returns the progress of an assessed workload for trust.Restarts. w is nil if it does not exist or cannot
+// be read.
 func ProgressOf(w *Workload, v Verdict) trust.Progress {
 	if w == nil {
 		return trust.Progress{}
@@ -35,14 +36,14 @@ func ProgressOf(w *Workload, v Verdict) trust.Progress {
 	}
 }
 
-// Repeats says whether a verdict has been recorded, by whatever process, for the same reason.
+// Repeats reports whether any process already recorded a verdict with the same reason.
 func Repeats(recorded *trust.RefusedWrite, v Verdict) bool {
 	return strings.HasSuffix(recorded.Answer, reasonText(v))
 }
 
 func reasonText(v Verdict) string { return fmt.Sprintf(" (%s)", v.Reason) }
 
-// Refusal is how a verdict is recorded that a rotation waits for, from a moment on.
+// Refusal returns the record of a verdict that a rotation waits for since a moment.
 func Refusal(o *Order, v Verdict, since time.Time) trust.RefusedWrite {
 	return trust.RefusedWrite{Object: o.Object(), Verb: trust.VerbRestart, Answer: v.Message + reasonText(v), Since: since}
 }

@@ -13,51 +13,51 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// State is what is to be done with a workload.
+// State is what to do with a workload.
 type State string
 
 // States.
 const (
 	// Done: its pods run with the content.
 	Done State = "Done"
-	// Write: the annotations of the template are to be written now.
+	// Write: write the annotations of the template now.
 	Write State = "Write"
-	// Replace: the pods of the verdict are to be deleted. Nothing runs in them, and their controller does not replace them.
+	// Replace: delete the pods of the verdict. Nothing runs in them, and their controller does not replace them.
 	Replace State = "Replace"
-	// Ask: it depends on the members of the etcd cluster, who have to be asked first.
+	// Ask: the decision needs answers of the etcd members.
 	Ask State = "Ask"
-	// Evict: the pod of the verdict is to be replaced, which its etcd cluster can do without.
+	// Evict: evict the pod of the verdict; its etcd cluster can do without it.
 	Evict State = "Evict"
-	// Wait: something has to happen that happens by itself.
+	// Wait: wait for something that happens by itself.
 	Wait State = "Wait"
-	// Hold: a person has to act.
+	// Hold: an operator must act.
 	Hold State = "Hold"
 )
 
 // Reasons of Wait and Hold, besides those of package trust.
 const (
-	// ReasonRestartsDisabled: certrotation was not told to restart anything.
+	// ReasonRestartsDisabled: the controller runs without --restart-workloads.
 	ReasonRestartsDisabled trust.Reason = "RestartsDisabled"
-	// ReasonNoRight: the namespace does not give the right.
+	// ReasonNoRight: the namespace does not grant the permission.
 	ReasonNoRight trust.Reason = "NoRightToRestart"
 	// ReasonForeignController: another object owns the workload and writes its template.
 	ReasonForeignController trust.Reason = "ForeignController"
-	// ReasonNotOfParty: its pods are not those that the relying party chooses.
+	// ReasonNotOfParty: the relying party does not choose its pods.
 	ReasonNotOfParty trust.Reason = "NotOfParty"
-	// ReasonPaused, ReasonPartitioned and ReasonOnDelete are decisions of a person about a rollout.
+	// ReasonPaused, ReasonPartitioned and ReasonOnDelete: an operator restricts the rollout.
 	ReasonPaused      trust.Reason = "RolloutPaused"
 	ReasonPartitioned trust.Reason = "RolloutPartitioned"
 	ReasonOnDelete    trust.Reason = "UpdatedOnDelete"
 	// ReasonUnreadyKept: a StatefulSet does not replace a pod that is not ready.
 	ReasonUnreadyKept trust.Reason = "UnreadyPodKept"
-	// ReasonNotOnDelete: the controller of the workload would replace members of an etcd cluster by their availability alone.
+	// ReasonNotOnDelete: the workload's controller would replace etcd members by availability alone.
 	ReasonNotOnDelete trust.Reason = "NotUpdatedOnDelete"
-	// ReasonQuorum and ReasonNotRejoined say of a member what they say of one that is a static pod.
+	// ReasonQuorum and ReasonNotRejoined have the same meaning as for a member that is a static pod.
 	ReasonQuorum      = trust.Reason(rollout.ReasonQuorum)
 	ReasonNotRejoined = trust.Reason(rollout.ReasonNotRejoined)
 	// ReasonDisruptionBudget: a PodDisruptionBudget does not permit the eviction.
 	ReasonDisruptionBudget trust.Reason = "DisruptionBudget"
-	// ReasonDeadlineExceeded: a rollout does not come to its end.
+	// ReasonDeadlineExceeded: a rollout does not end.
 	ReasonDeadlineExceeded trust.Reason = "ProgressDeadlineExceeded"
 	// ReasonUnknown: the workload cannot be read now.
 	ReasonUnknown trust.Reason = "WorkloadUnknown"
@@ -65,31 +65,31 @@ const (
 	ReasonNotSeen trust.Reason = "TemplateNotSeen"
 	// ReasonRolling: pods are being replaced.
 	ReasonRolling trust.Reason = "RolloutInProgress"
-	// ReasonUnavailable: less pods are available than are wanted.
+	// ReasonUnavailable: fewer pods are available than wanted.
 	ReasonUnavailable trust.Reason = "PodsUnavailable"
 )
 
 // Verdict of Assess.
 type Verdict struct {
 	State State
-	// Reason and Message say what is waited for, or what a person has to do. Message of Evict says why that is safe; "" for the
-	// other states.
+	// Reason and Message explain a Wait or a Hold: what is missing, or what an operator must do. The Message of Evict
+	// is why it is safe; "" for other states.
 	Reason  trust.Reason
 	Message string
-	// Since is since when that is so as far as the workload tells, zero if it does not.
+	// Since is since when the verdict holds, as far as the workload shows it, zero if it does not.
 	Since time.Time
-	// Pods that are to be deleted, for Replace, and the one that is to be evicted.
+	// Pods are the pods to delete for Replace, or the one to evict for Evict.
 	Pods []*corev1.Pod
 }
 
-// Disabled is the verdict on every workload where certrotation was not told to restart any.
+// Disabled is the verdict on every workload of a controller that may not restart any.
 func Disabled(o *Order) Verdict {
 	return hold(ReasonRestartsDisabled, "has to be restarted and the controller runs without --restart-workloads: add manifests/components/workloads to the installation, "+
 		"or give its template the annotations %s yourself", o.contentText())
 }
 
-// Unpermitted is the verdict on a workload that must not be read or written, as the API server has answered. The controller runs in
-// the namespace system.
+// Unpermitted is the verdict on a workload that the API server does not let the controller read or write. The
+// controller runs in namespace system.
 func Unpermitted(o *Order, system string, answer error) Verdict {
 	return hold(ReasonNoRight, "has to be restarted and its namespace does not permit that: kubectl create rolebinding certrotation-rollout-workloads -n %s "+
 		"--clusterrole=certrotation-rollout-workloads --serviceaccount=%s:certrotation-controller (%v)", o.Namespace, system, answer)
@@ -100,12 +100,12 @@ func Unknown(answer error) Verdict {
 	return wait(ReasonUnknown, "has to be restarted and cannot be read: %v", answer)
 }
 
-// Refused is the verdict on a workload whose restart the API server does not let us make.
+// Refused is the verdict on a workload whose restart the API server refuses.
 func Refused(answer error) Verdict {
 	return hold(trust.ReasonWriteRefused, "has to be restarted, and the API server refuses what that takes: %v", answer)
 }
 
-// Undisruptable is the verdict on a workload of which a pod may not be evicted now, as the API server has answered.
+// Undisruptable is the verdict on a workload whose pod the API server does not let us evict now.
 func Undisruptable(pod *corev1.Pod, answer error) Verdict {
 	return hold(ReasonDisruptionBudget, "has to be restarted, and pod %s may not be evicted now: %v; it is tried again, so see what the PodDisruptionBudget of these pods waits for",
 		pod.Name, answer)

@@ -17,38 +17,38 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Workload is what a Deployment, StatefulSet or DaemonSet says of itself.
+// Workload is the state of a Deployment, StatefulSet or DaemonSet.
 type Workload struct {
 	Kind            trust.WorkloadKind
 	Name            string
 	UID             types.UID
 	ResourceVersion string
-	// Configuration that it consents to, "" for none.
+	// Configuration to which the workload consents, "" for none.
 	Configuration string
-	// Owner is the object that controls it, nil if none does.
+	// Owner is the controller of the workload, nil if it has none.
 	Owner *metav1.OwnerReference
-	// Deleting is since when it is being deleted, nil if it is not.
+	// Deleting is when its deletion began, nil if it is not being deleted.
 	Deleting *metav1.Time
 	// Selector chooses its pods.
 	Selector labels.Selector
-	// Labels and Annotations of the pods of its template, and the Secrets that their volumes show.
+	// Labels and Annotations of its pod template, and the Secrets that its volumes mount.
 	Labels, Annotations map[string]string
 	Secrets             []string
-	// Generation is of the latest change, and Observed that which its controller has seen.
+	// Generation is the latest change, Observed the latest one that its controller has seen.
 	Generation, Observed int64
-	// Wanted are the pods that there are to be. Updated are made of the newest template, and Available are so for
-	// minReadySeconds.
+	// Wanted is the number of desired pods. Updated pods are made of the newest template; Available pods are ready
+	// for minReadySeconds.
 	Wanted, Updated, Available int32
-	// Former are pods of former templates, as its controller counts them.
+	// Former are the pods of former templates, as its controller counts them.
 	Former int32
 	Paused bool
-	// OnDelete says that a pod is replaced only when somebody deletes it.
+	// OnDelete reports whether a pod is replaced only when it is deleted.
 	OnDelete bool
-	// Ordered says that nothing of it is replaced while a pod is not ready.
+	// Ordered reports whether no pod is replaced while one is not ready.
 	Ordered bool
-	// Partition is how many of the lowest ordinals, which begin with First, keep their template.
+	// Partition is how many of the lowest ordinals keep their template. Ordinals begin with First.
 	Partition, First int32
-	// progress of the rollout of a Deployment, and what keeps it from making pods; nil where it says nothing.
+	// progress of a Deployment's rollout, and the failure that keeps it from creating pods; nil if it reports none.
 	progress, failure *appsv1.DeploymentCondition
 }
 
@@ -120,7 +120,7 @@ func of(kind trust.WorkloadKind, meta *metav1.ObjectMeta, template *corev1.PodTe
 	}, nil
 }
 
-// progressed is when a rollout has last come on, zero where nothing says so.
+// progressed returns when a rollout last made progress, zero if unknown.
 func (w *Workload) progressed() time.Time {
 	if w.progress == nil {
 		return time.Time{}
@@ -128,7 +128,7 @@ func (w *Workload) progressed() time.Time {
 	return w.progress.LastUpdateTime.Time
 }
 
-// wanted is 1 where nothing is said, as the API server has it.
+// wanted returns 1 for nil, which is the default of the API server.
 func wanted(replicas *int32) int32 {
 	if replicas == nil {
 		return 1
@@ -136,7 +136,6 @@ func wanted(replicas *int32) int32 {
 	return *replicas
 }
 
-// carries says whether annotations have a content.
 func carries(annotations, content map[string]string) bool {
 	for key, value := range content {
 		if annotations[key] != value {

@@ -16,37 +16,37 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Content is what a revision consists of. Objects have their names without the number of the revision.
+// Content is the content of a revision. Object names have no revision number.
 type Content struct {
-	// PodTemplate is the text of the manifest with its placeholders. Its ConfigMap is not among ConfigMaps.
+	// PodTemplate is the manifest with its placeholders. ConfigMaps does not contain its ConfigMap.
 	PodTemplate []byte
-	// Companions are the texts of the manifests of further static pods of the node, by their names.
+	// Companions are the manifests of further static pods of the node, by name.
 	Companions map[string][]byte
-	// ConfigMaps and Secrets map the name of an object and a key to a value. For a ConfigMap the keys are those of data
-	// and binaryData together.
+	// ConfigMaps and Secrets map object name and key to a value. The keys of a ConfigMap are those of data and
+	// binaryData together.
 	ConfigMaps, Secrets map[string]map[string][]byte
-	// Reloaded names the Secrets that the process reloads by itself, which are those of leaves. It does not apply to a
-	// ConfigMap of the same name.
+	// Reloaded names the Secrets that the process reloads by itself: those of leaves. It does not apply to ConfigMaps
+	// of the same name.
 	Reloaded sets.Set[string]
 }
 
 // Objects of one kind: object name, key, value.
 type objects = map[string]map[string][]byte
 
-// ContentHash covers everything but Reloaded. It is a lower-case hexadecimal SHA-256.
+// ContentHash is the lower-case hexadecimal SHA-256 of everything but Reloaded.
 func (c Content) ContentHash() string {
 	return digest("certrotation content 1", c.PodTemplate, c.withCompanions(c.ConfigMaps, c.Secrets)...)
 }
 
-// RestartHash covers what the process reads only when it starts. It is a lower-case hexadecimal SHA-256. The Secrets
-// that it covers have to be complete: with only some of their keys the hash is a different one.
+// RestartHash is the lower-case hexadecimal SHA-256 of the parts that the process reads only at start. It needs
+// complete Secrets: with only some of their keys, the hash differs.
 func (c Content) RestartHash() string {
 	atStart := maps.Clone(c.Secrets)
 	maps.DeleteFunc(atStart, func(name string, _ map[string][]byte) bool { return c.Reloaded.Has(name) })
 	return digest("certrotation restart 1", c.PodTemplate, c.withCompanions(c.ConfigMaps, atStart)...)
 }
 
-// withCompanions adds the templates of the companions to what is hashed, if there are any.
+// withCompanions adds the templates of the companions, if there are any.
 func (c Content) withCompanions(kinds ...objects) []objects {
 	if len(c.Companions) == 0 {
 		return kinds
@@ -54,8 +54,8 @@ func (c Content) withCompanions(kinds ...objects) []objects {
 	return append(kinds, objects{"": c.Companions})
 }
 
-// TakeTemplates takes the templates out of the ConfigMap that holds them: that of the static pod under key, and those of its
-// companions. It returns the keys that are missing.
+// TakeTemplates moves the templates out of their ConfigMap: the static pod's at key, and those of its companions. It
+// returns the missing keys.
 func (c *Content) TakeTemplates(configMap, key string, companions []string) (missing []string) {
 	values := c.ConfigMaps[configMap]
 	delete(c.ConfigMaps, configMap)
@@ -76,7 +76,7 @@ func (c *Content) TakeTemplates(configMap, key string, companions []string) (mis
 	return missing
 }
 
-// Templates are the keys of that ConfigMap which belong to a revision, with their values.
+// Templates returns the keys and values of the templates' ConfigMap that belong to a revision.
 func (c Content) Templates(key string) map[string][]byte {
 	out := map[string][]byte{key: c.PodTemplate}
 	for name, template := range c.Companions {
@@ -85,8 +85,8 @@ func (c Content) Templates(key string) map[string][]byte {
 	return out
 }
 
-// Only returns the content that one node may see: some keys of one Secret, and everything else. Its ContentHash is that
-// of the node.
+// Only returns the content that one node may see: some keys of one Secret, and everything else. Its ContentHash is
+// the node's.
 func (c Content) Only(secret string, keys []string) Content {
 	out := c
 	out.Secrets = maps.Clone(c.Secrets)
@@ -120,7 +120,7 @@ func digest(purpose string, template []byte, kinds ...objects) string {
 	return hex.EncodeToString(d.Sum(nil))
 }
 
-// digester writes values with their lengths, so that different values never make the same bytes.
+// digester prefixes values with their lengths, so that different values never make the same bytes.
 type digester struct{ hash.Hash }
 
 func (d digester) length(n int) {

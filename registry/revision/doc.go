@@ -1,24 +1,23 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revision says what a numbered revision of a static pod is: its content, the two hashes that identify it, the
-// names of the objects that hold it, what its ConfigMap says of it, and the manifest that is made of its pod template on a node.
+// Package revision defines a numbered revision of a static pod: its content, the two hashes that identify it, its
+// object names, its status ConfigMap, and the manifest that its pod template makes on a node.
 //
-// Everything here is a pure function of its arguments: no clock, no I/O, no client.
+// Everything is a pure function of its arguments: no clock, no I/O, no client.
 //
 // Invariants:
 //
-//   - Two contents have the same [Content.ContentHash] only if they are the same, key by key: everything that is hashed
-//     is preceded by its length. The order of keys plays no part.
-//   - Two contents have the same [Content.RestartHash] only if a process that runs with one need not restart for the
-//     other: what may differ is the data of Secrets that the process reads anew by itself. ConfigMaps hold trust and the
-//     manifests; both are read at start, so they are never left out. The static pods of a node have one hash together:
-//     what restarts one of them restarts all.
-//   - [Manifest] makes nothing that the StaticPodClass of the rollout does not permit (permits): a field that neither the
-//     class nor this package knows is refused. A text is bounded before it is expanded, and YAML aliases are not read.
-//   - [NodeCopyName] gives different names to different nodes, and none that [CopyName] gives.
-//   - [Manifest] yields the same bytes for the same input. What it yields mounts the directory of its own revision and of
-//     no other one, as a directory, so that the pointer in it can be swapped under a running process.
+//   - Equal [Content.ContentHash] means equal content, key by key: every hashed value is preceded by its length. The
+//     order of keys does not matter.
+//   - Equal [Content.RestartHash] means that a running process need not restart: only Secrets that it reloads by
+//     itself may differ. ConfigMaps hold trust and manifests, which are read at start, so they always count. The
+//     static pods of a node share one hash: what restarts one of them restarts all.
+//   - [Manifest] makes only what the StaticPodClass of the rollout permits (see permits). It refuses a field that
+//     neither the class nor this package knows. It bounds a text before expanding it and does not read YAML aliases.
+//   - [NodeCopyName] gives different nodes different names, and never a name that [CopyName] gives.
+//   - [Manifest] yields the same bytes for the same input. The pod mounts only the directory of its own revision, as
+//     a whole: so the pointer in it can be swapped under a running process.
 //
 // The package starts no goroutine.
 package revision

@@ -29,19 +29,19 @@ type Values struct {
 	NodeIP   string
 	// RestartHash of the revision's content.
 	RestartHash string
-	// Directory is the absolute path on the node of the directory of this revision: its base name is DirectoryName.
+	// Directory is the absolute path of this revision's directory on the node. Its base name is DirectoryName.
 	Directory string
-	// Permitted is what the StaticPodClass of the rollout permits. Without it no pod is permitted.
+	// Permitted is the part of the rollout's StaticPodClass that permits pods. nil permits none.
 	Permitted *configv1alpha1.PermittedPod
 }
 
-// maxPodBytes bounds the template of a static pod, its manifest, and the text in between. The largest known manifest is
-// a tenth of it. Without a bound, whoever may write the ConfigMap of the template could have large texts parsed again
-// and again.
+// maxPodBytes bounds the template of a static pod, its manifest, and the text in between. The largest known manifest
+// is a tenth of it. Without a bound, an author of the template's ConfigMap could have large texts parsed again and
+// again.
 const maxPodBytes = 256 << 10
 
-// Manifest makes the manifest of a static pod from its template: it replaces the placeholders (see substitute), parses
-// the result strictly, refuses a pod that cannot be a static pod of this revision, sets the metadata and encodes it.
+// Manifest makes the manifest of a static pod from its template. It replaces the placeholders (see substitute) and
+// parses the result strictly. It refuses a pod that cannot be a static pod of this revision, and sets the metadata.
 func Manifest(template []byte, values Values) ([]byte, error) {
 	if err := values.check(); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func ParsePod(text []byte) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// singleDocument returns the only document of text. A second one is refused, because readers of YAML such as kubelet
-// ignore it silently. A document that holds nothing but comments does not count.
+// singleDocument returns the only document of text. It refuses a second one, because YAML readers such as kubelet
+// silently ignore it. A document of comments does not count.
 func singleDocument(text []byte) ([]byte, error) {
 	documents, err := document.Split(text, maxPodBytes)
 	if err != nil {
@@ -158,7 +158,7 @@ func encode(pod *corev1.Pod) ([]byte, error) {
 	return yaml.Marshal(fields)
 }
 
-// containers are all containers of a pod, in the order in which they start.
+// containers returns all containers of a pod, in their start order.
 func containers(pod *corev1.Pod) []corev1.Container {
 	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Metadata of a manifest, which its mirror pod shows.
+// Metadata of a manifest. Its mirror pod shows it.
 const (
-	// LabelRevision is the number of the revision, on manifests and on installer pods.
+	// LabelRevision is the revision number, on manifests and installer pods.
 	LabelRevision = "revision"
 	// AnnotationRevision has the value of LabelRevision.
 	AnnotationRevision = "certrotation.dev/revision"
@@ -25,7 +25,7 @@ const (
 const (
 	// AnnotationReady is "true" once all copies of the revision exist, "false" before.
 	AnnotationReady = "operator.openshift.io/revision-ready"
-	// LabelRollout holds the name of the rollout that the revision belongs to.
+	// LabelRollout holds the name of the revision's rollout.
 	LabelRollout = "certrotation.dev/rollout"
 
 	StatusKeyContentHash = "contentHash"
@@ -38,20 +38,19 @@ const DefaultPodKey = "pod.yaml"
 const (
 	statusPrefix    = "revision-status-"
 	installedPrefix = "installed.certrotation.dev/"
-	// maxAnnotationName is the limit of Kubernetes for the part of a key after the slash.
+	// maxAnnotationName is the Kubernetes limit for the part of a key after the slash.
 	maxAnnotationName = 63
-	// maxObjectName is the limit of Kubernetes for the name of a Secret or ConfigMap.
+	// maxObjectName is the Kubernetes limit for the name of a Secret or ConfigMap.
 	maxObjectName = 253
 )
 
-// CopyName is the name of the copy of an object that belongs to revision n.
+// CopyName is the name of an object's copy that belongs to revision n.
 func CopyName(name string, n int) string {
 	return name + "-" + strconv.Itoa(n)
 }
 
-// NodeCopyName is the name of the copy of an object for revision n and one node, which holds only what that node may
-// see. It has the form NAME-N-NODE-nHASH: the hash distinguishes names that would otherwise be equal, and its letter
-// makes sure that no CopyName is the same.
+// NodeCopyName is the name of an object's copy for revision n that holds only the part one node may see. Its form is
+// NAME-N-NODE-nHASH. The hash tells otherwise equal names apart; the letter n keeps it different from every CopyName.
 func NodeCopyName(name string, n int, node string) string {
 	sum := sha256.New()
 	d := digester{sum}
@@ -66,12 +65,12 @@ func NodeCopyName(name string, n int, node string) string {
 	return stem + suffix
 }
 
-// StatusName is the name of the ConfigMap that records the status of revision n.
+// StatusName is the name of the ConfigMap with the status of revision n.
 func StatusName(n int) string {
 	return CopyName(strings.TrimSuffix(statusPrefix, "-"), n)
 }
 
-// ParseStatusName is the reverse of StatusName; it returns false for any other name.
+// ParseStatusName is the reverse of StatusName. It returns false for any other name.
 func ParseStatusName(name string) (int, bool) {
 	number, ok := strings.CutPrefix(name, statusPrefix)
 	if !ok {
@@ -80,8 +79,8 @@ func ParseStatusName(name string) (int, bool) {
 	return ParseNumber(number)
 }
 
-// ParseNumber parses a revision number in the only form in which this package writes it: decimal, positive, no sign, no
-// leading zero, at most 32 bits. So no two names mean the same revision.
+// ParseNumber parses a revision number in its only form: decimal, positive, no sign, no leading zero, at most 32
+// bits. So no two names mean the same revision.
 func ParseNumber(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
@@ -90,9 +89,8 @@ func ParseNumber(text string) (int, bool) {
 	return int(n), true
 }
 
-// InstalledAnnotation is the key of the annotation on StatusName(n) that records that the revision is installed on the
-// node. Its value is the UID of the node. A node name that is too long for an annotation is truncated and made unique
-// by a hash.
+// InstalledAnnotation is the annotation on StatusName(n) that records the revision as installed on the node. Its
+// value is the UID of the node. A node name that is too long is truncated and made unique by a hash.
 func InstalledAnnotation(node string) string {
 	if len(node) <= maxAnnotationName {
 		return installedPrefix + node
@@ -101,12 +99,12 @@ func InstalledAnnotation(node string) string {
 	return fmt.Sprintf("%s%s-%s", installedPrefix, node[:maxAnnotationName-17], hex.EncodeToString(sum[:8]))
 }
 
-// DirectoryName is the name of the directory on a node for revision n of a rollout.
+// DirectoryName is the directory on a node for revision n of a rollout.
 func DirectoryName(rollout string, n int) string {
 	return CopyName(PodName(rollout), n)
 }
 
-// PodName is the name of a rollout's static pod as it occurs in names of files and directories.
+// PodName is the name of a rollout's static pod in file and directory names.
 func PodName(rollout string) string {
 	return rollout + "-pod"
 }

@@ -16,11 +16,11 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// permits checks the pod of a manifest against what the owner of the nodes permits, and returns nil if it may run
-// there. A field that is neither named by the class nor known to be harmless is refused, and so is one that a later
-// version of Kubernetes adds. The error names each field, and what to ask the owner of the class for.
+// permits returns nil if the node owner's class permits the pod of a manifest. It refuses every field that the class
+// does not name and that is not known to be harmless, including fields of later Kubernetes versions. The error names
+// each field, and what to request from the owner of the class.
 //
-// The pod is checked as kubelet reads it, with its placeholders replaced.
+// It checks the pod as kubelet reads it, with its placeholders replaced.
 func permits(permitted *configv1alpha1.PermittedPod, pod *corev1.Pod, values Values) error {
 	if permitted == nil {
 		return errors.New("no StaticPodClass permits the pod")
@@ -49,14 +49,14 @@ var (
 	specPath     = field.NewPath("spec")
 )
 
-// judge collects the fields that a class does not permit.
+// judge collects the faults of a pod under a class.
 type judge struct {
 	permitted *configv1alpha1.PermittedPod
 	values    Values
 	faults    []error
 }
 
-// refuse reports a field that this class does not permit, and what the class would have to permit.
+// refuse reports a field that this class does not permit. ask is what the class would have to permit.
 func (j *judge) refuse(at *field.Path, what, ask string) {
 	j.faults = append(j.faults, fmt.Errorf("%s: %s: the StaticPodClass does not permit it: ask its owner for %s", at, what, ask))
 }

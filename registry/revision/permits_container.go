@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container checks one container. Commands and arguments are free: they run in an image that the class permits.
+// container checks one container. Commands and arguments are free: they run in a permitted image.
 func (j *judge) container(pod *corev1.Pod, c *corev1.Container, at *field.Path) {
 	if !slices.Contains(j.permitted.Images, c.Image) {
 		j.refuse(at.Child("image"), fmt.Sprintf("%q", c.Image), fmt.Sprintf("%q in pod.images", c.Image))
@@ -42,7 +42,8 @@ func (j *judge) container(pod *corev1.Pod, c *corev1.Container, at *field.Path) 
 	}
 }
 
-// mounts refuses subPaths: kubelet resolves them at a time when the pod may have placed a symbolic link there.
+// mounts checks volume mounts. podFields omits subPath: when kubelet resolves it, the pod may have placed a symbolic
+// link there.
 func (j *judge) mounts(pod *corev1.Pod, c *corev1.Container, at *field.Path) {
 	for i := range c.VolumeMounts {
 		mount := &c.VolumeMounts[i]
@@ -84,8 +85,8 @@ func (j *judge) security(c *corev1.SecurityContext, at *field.Path) {
 	}
 }
 
-// handler checks where a probe or hook connects to. Kubelet itself makes the connection, from the network of the node,
-// so the target must be the pod, or the node if the pod may use its network.
+// handler checks the target of a probe or hook. Kubelet connects from the node's network, so the target must be the
+// pod, or the node if the pod may use its network.
 func (j *judge) handler(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at *field.Path) {
 	check := func(host string, port intstr.IntOrString, at *field.Path) {
 		if host == "" || j.permitted.HostNetwork && (host == "localhost" || j.own(host)) {

@@ -14,20 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// askPrivileged is the field of the class that permits to be root on the node.
+// askPrivileged is the class field that permits root on the node.
 const askPrivileged = "pod.privileged"
 
-// Priorities of the classes of Kubernetes, and the highest that others may have.
+// Priorities of the Kubernetes classes, and the highest priority of other classes.
 const (
 	nodeCritical    int32 = 2000001000
 	clusterCritical int32 = 2000000000
 	highestOfUsers  int32 = 1000000000
 )
 
-// toolDomains are those of annotations that kubectl and kubeadm write and read, and nothing on a node.
+// toolDomains are annotation domains of kubectl and kubeadm only. They have no effect on a node.
 var toolDomains = []string{"kubectl.kubernetes.io", "kubeadm.kubernetes.io"}
 
-// metadata refuses annotations by which kubelet and container runtimes are controlled.
+// metadata refuses annotations that control kubelet or a container runtime.
 func (j *judge) metadata(pod *corev1.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		domain, _, ok := strings.Cut(key, "/")
@@ -40,7 +40,7 @@ func (j *judge) metadata(pod *corev1.Pod) {
 	}
 }
 
-// commands reports whether a domain belongs to Kubernetes or to a container runtime, also if it is written in reverse.
+// commands reports whether a domain, possibly in reverse notation, belongs to Kubernetes or a container runtime.
 func commands(domain string) bool {
 	domain = strings.ToLower(domain)
 	for _, owner := range []string{"kubernetes.io", "k8s.io", "crio.io", "containerd.io", "nri.io", "katacontainers.io", "nvidia.com"} {
@@ -98,7 +98,7 @@ func (j *judge) priority(spec *corev1.PodSpec) {
 	}
 }
 
-// volumes permits hostPaths by their exact paths, and emptyDirs.
+// volumes permits emptyDirs, and hostPaths by their exact paths.
 func (j *judge) volumes(volumes []corev1.Volume) {
 	for i := range volumes {
 		at, source := specPath.Child("volumes").Index(i), volumes[i].HostPath

@@ -18,13 +18,13 @@ const (
 	PlaceholderNodeIP   = "NODE_IP"
 )
 
-// substitute replaces the placeholders. A placeholder is replaced only as a whole word, where words consist of ASCII
-// letters, digits and underscores. So etcd-pod-REVISION and NODE_NAME.crt are replaced, while ETCD_REVISION, REVISIONS
-// and NODE_NAME_2 are other words and stay. A word in braces or after "$(" is a variable of the same name; replacing it
-// would silently break the reference, so it is refused.
+// substitute replaces the placeholders. Only whole words count, of ASCII letters, digits and underscores. So
+// etcd-pod-REVISION and NODE_NAME.crt are replaced, but ETCD_REVISION, REVISIONS and NODE_NAME_2 stay. A word in
+// braces or after "$(" is a variable of the same name. Replacing it would silently break the reference, so it is
+// refused.
 //
-// An IPv6 address gets brackets where a URL or an address with a port needs them: after "//" and before a colon with a
-// digit, unless the template has brackets there.
+// An IPv6 address gets brackets where a URL or an address with a port needs them: after "//" and before a colon with
+// a digit, unless the template has brackets there.
 func substitute(template []byte, values Values) ([]byte, error) {
 	var out bytes.Buffer
 	for at := 0; at < len(template); {

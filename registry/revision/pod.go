@@ -27,8 +27,8 @@ func checkPod(pod *corev1.Pod) error {
 	return errors.Join(faults...)
 }
 
-// checkEnv refuses a variable whose name is a placeholder: the name was replaced by a value, and references to it are
-// broken.
+// checkEnv refuses a variable whose name is a placeholder: the name was replaced by a value, which breaks references
+// to it.
 func checkEnv(pod *corev1.Pod, values Values) error {
 	names := map[string]string{
 		strconv.Itoa(values.Revision): PlaceholderRevision,
@@ -45,8 +45,8 @@ func checkEnv(pod *corev1.Pod, values Values) error {
 	return nil
 }
 
-// checkVolumes requires that the directory itself is mounted as a whole. A mount of a path below it, such as a subPath,
-// is resolved when a container starts, and does not follow the pointer afterwards.
+// checkVolumes requires a mount of the whole directory. A mount of a path below it, such as a subPath, is resolved
+// when a container starts and does not follow the pointer later.
 func checkVolumes(pod *corev1.Pod, directory string) error {
 	volume := ""
 	for i := range pod.Spec.Volumes {
@@ -69,7 +69,7 @@ func checkVolumes(pod *corev1.Pod, directory string) error {
 	return checkMounts(pod, volume)
 }
 
-// checkOther refuses paths within the directory, and the directory of another revision.
+// checkOther refuses paths within the directory, and directories of other revisions.
 func checkOther(mounted, directory string) error {
 	if strings.HasPrefix(mounted, directory+"/") {
 		return fmt.Errorf("hostPath %s does not follow the pointer in %s: mount the directory itself", mounted, directory)

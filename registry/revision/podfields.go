@@ -3,7 +3,7 @@
 
 package revision
 
-// fieldSet is the set of fields of an object that may be set at all. Their values are checked by the judge.
+// fieldSet is the set of allowed fields of an object. judge checks their values.
 type fieldSet struct {
 	fields map[string]fieldSet
 	// open means that everything below is data, such as labels.
@@ -12,7 +12,7 @@ type fieldSet struct {
 
 var anything = fieldSet{open: true}
 
-// only permits the named fields, with anything below them.
+// only allows the named fields, with anything below them.
 func only(names ...string) fieldSet {
 	out := fieldSet{fields: map[string]fieldSet{}}
 	for _, name := range names {
@@ -21,7 +21,7 @@ func only(names ...string) fieldSet {
 	return out
 }
 
-// with adds a field of which only some fields may be set.
+// with adds a field below which only some fields are allowed.
 func (s fieldSet) with(name string, below fieldSet) fieldSet {
 	s.fields[name] = below
 	return s

@@ -9,22 +9,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Status is what the ConfigMap StatusName(Number) says of a revision.
+// Status is the content of the ConfigMap StatusName(Number).
 type Status struct {
 	Number int
-	// Rollout is the name of the one that the revision belongs to.
+	// Rollout is the name of the revision's rollout.
 	Rollout string
-	// Reason that it was made for.
+	// Reason for which the revision was created.
 	Reason                   string
 	ContentHash, RestartHash string
-	// Ready says that all copies of the revision exist. Without its hashes nobody can say what it is, so then it is not.
+	// Ready reports whether all copies of the revision exist. A revision without its hashes is not ready, because
+	// nothing identifies it.
 	Ready bool
 
 	annotations map[string]string
 }
 
-// ReadStatus is the reverse of Put. It is false for another ConfigMap, and for one that is being deleted: that has lost copies
-// already, or is about to.
+// ReadStatus is the reverse of Put. It returns false for any other ConfigMap, and for one that is being deleted: its
+// copies are already going.
 func ReadStatus(cm *corev1.ConfigMap) (Status, bool) {
 	number, ok := ParseStatusName(cm.Name)
 	if !ok || cm.DeletionTimestamp != nil {
@@ -38,10 +39,10 @@ func ReadStatus(cm *corev1.ConfigMap) (Status, bool) {
 	return s, true
 }
 
-// Installed is the UID of the node of that name on which the revision is, "" if it is not known to be on any.
+// Installed is the UID of the node of that name with the revision, "" if none is recorded.
 func (s *Status) Installed(node string) string { return s.annotations[InstalledAnnotation(node)] }
 
-// Put writes a status into its ConfigMap. Where the revision is installed stays as it is.
+// Put writes a status into its ConfigMap. It does not change the records of Installed.
 func (s *Status) Put(cm *corev1.ConfigMap) {
 	cm.Name = StatusName(s.Number)
 	if cm.Labels == nil {
@@ -61,7 +62,7 @@ func (s *Status) Put(cm *corev1.ConfigMap) {
 	}
 }
 
-// What the ConfigMap of a status says of itself, for people and for the tools of OpenShift.
+// Data of a status ConfigMap, for people and for the tools of OpenShift.
 const (
 	statusKeyStatus   = "status"
 	statusKeyRevision = "revision"

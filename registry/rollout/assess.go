@@ -5,7 +5,7 @@ package rollout
 
 import "time"
 
-// Assess decides about a State, which it does not change.
+// Assess decides about a State and does not change it.
 func Assess(s *State) *Assessment {
 	a := &assessor{state: s, latest: s.latest(), now: s.Now.Truncate(time.Second), out: &Assessment{}}
 	a.members = a.observe()
@@ -22,8 +22,8 @@ func Assess(s *State) *Assessment {
 	return a.out
 }
 
-// assessRefused is for a rollout that no StaticPodClass permits: it starts nothing on a node, and deletes installers
-// that have not started. Running pods are left alone.
+// assessRefused handles a rollout that no StaticPodClass permits. It starts nothing on a node and deletes installers
+// that have not started. Running pods stay.
 func (a *assessor) assessRefused() {
 	a.wait("", ReasonClass, time.Time{}, 0, a.state.Refused)
 	for i := range a.state.Installers {
@@ -33,7 +33,6 @@ func (a *assessor) assessRefused() {
 	}
 }
 
-// assessor collects the Assessment of one State.
 type assessor struct {
 	state   *State
 	latest  *Revision
@@ -49,8 +48,8 @@ func (a *assessor) do(action Action) {
 	a.out.Actions = append(a.out.Actions, action)
 }
 
-// wait adds a blocker. It has existed since the time in the record, or since from; it is overdue when it has existed
-// for limit, and the State is assessed again at that time.
+// wait adds a blocker. It holds since the time in the record, or since from. After limit it is overdue, and the State
+// is assessed again at that time.
 func (a *assessor) wait(node string, reason Reason, from time.Time, limit time.Duration, message string) {
 	b := Blocker{Node: node, Reason: reason, Message: stable(message), Since: a.since(node, reason, from)}
 	due := b.Since.Add(limit)
@@ -81,42 +80,42 @@ func (a *assessor) since(node string, reason Reason, from time.Time) time.Time {
 	return from.UTC().Truncate(time.Second)
 }
 
-// ActionKind names one thing to do.
+// ActionKind says what an action does.
 type ActionKind string
 
-// Kinds of actions.
+// The actions.
 const (
-	// CreateRevision makes a new revision of the sources. CompleteRevision continues one that is not complete, under
-	// its number.
+	// CreateRevision makes a new revision of the sources. CompleteRevision continues an incomplete one, with its
+	// number.
 	CreateRevision   ActionKind = "CreateRevision"
 	CompleteRevision ActionKind = "CompleteRevision"
-	// RunInstaller makes an installer pod. DeleteInstallerPod deletes one that is no longer wanted.
+	// RunInstaller creates an installer pod. DeleteInstallerPod deletes one that is no longer wanted.
 	RunInstaller       ActionKind = "RunInstaller"
 	DeleteInstallerPod ActionKind = "DeleteInstallerPod"
 	// MarkInstalled records on a revision that a node has it.
 	MarkInstalled ActionKind = "MarkInstalled"
-	// PruneNode makes a pruner pod. DeletePrunerPod deletes one that has ended. DeleteRevision deletes a revision with
-	// its copies.
+	// PruneNode creates a pruner pod. DeletePrunerPod deletes one that has ended. DeleteRevision deletes a revision
+	// with its copies.
 	PruneNode       ActionKind = "PruneNode"
 	DeletePrunerPod ActionKind = "DeletePrunerPod"
 	DeleteRevision  ActionKind = "DeleteRevision"
 )
 
-// Action is one thing to do.
+// Action is one step of a rollout.
 type Action struct {
 	Kind ActionKind
-	// Node and NodeUID that it is about.
+	// Node and NodeUID of the affected node.
 	Node, NodeUID string
-	// Revision that it is about; of PruneNode the highest that may be deleted.
+	// Revision of the action. For PruneNode it is the highest one that may be deleted.
 	Revision int
-	// Attempt of RunInstaller. Restarts means that the node is done only when its static pod was seen to be back;
-	// Disturbs means that this installer causes the restart, which one for new leaves on a node that restarts already
-	// does not.
+	// Attempt of RunInstaller. Restarts means that the node is done only when its static pod is observed to be back.
+	// Disturbs means that this installer causes the restart. One that brings new leaves to a restarting node does
+	// not.
 	Attempt            int
 	Restarts, Disturbs bool
 	// Pod to delete.
 	Pod string
-	// Protected are the revisions that PruneNode keeps, ordered.
+	// Protected are the revisions that PruneNode must keep, ordered.
 	Protected []int
 	// Reason explains the action.
 	Reason string
@@ -124,17 +123,16 @@ type Action struct {
 
 // Assessment is the result of Assess.
 type Assessment struct {
-	// Status has to be written, if it differs from the record, before any action.
+	// Status must be written before any action, if it differs from the record.
 	Status *Status
-	// Actions in the order in which they are to be done.
+	// Actions in the order of their execution.
 	Actions []Action
-	// NeedsQuorum says that the decision cannot be made without an observation of the quorum.
+	// NeedsQuorum means that the decision needs an observation of the quorum.
 	NeedsQuorum bool
-	// Recheck is when to assess again although nothing has changed, zero for never.
+	// Recheck is when to assess again even without a change, zero for never.
 	Recheck time.Time
 }
 
-// recheck requests another assessment at a time.
 func (a *Assessment) recheck(at time.Time) {
 	if a.Recheck.IsZero() || at.Before(a.Recheck) {
 		a.Recheck = at

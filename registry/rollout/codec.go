@@ -17,18 +17,18 @@ import (
 	"certrotation.dev/registry/truncate"
 )
 
-// Names of the ConfigMap that holds the Status of a rollout.
+// Metadata and data of the ConfigMap with the Status of a rollout.
 const (
-	// LabelStatus is on the ConfigMap, with the name of the rollout.
+	// LabelStatus of the ConfigMap holds the name of the rollout.
 	LabelStatus = "certrotation.dev/rollout-status"
-	// StatusKey is the key of the Status in it.
+	// StatusKey is the key of the Status in the ConfigMap.
 	StatusKey = "status.json"
 )
 
 // StatusName is the name of the ConfigMap.
 func StatusName(rollout string) string { return rollout + "-rollout" }
 
-// Bounds of a Status. What Encode makes of an Assessment stays within them.
+// Bounds of a Status. Encode stays within them for any Assessment.
 const (
 	maxStatusBytes = 512 << 10
 	maxEntries     = 1000
@@ -38,8 +38,8 @@ const (
 // ErrMalformed is wrapped by the errors of Decode.
 var ErrMalformed = errors.New("malformed status of a rollout")
 
-// ReadStatus reads the Status of a rollout out of its ConfigMap. It takes one only under the name that belongs to the rollout:
-// otherwise two could say different things of it.
+// ReadStatus reads the Status of a rollout from its ConfigMap. It refuses one under another name: otherwise two could
+// contradict each other.
 func ReadStatus(cm *corev1.ConfigMap, rollout string) (*Status, error) {
 	if want := StatusName(rollout); cm.Name != want {
 		return nil, fmt.Errorf("the status of the rollout that the label %s names must be in ConfigMap %.253q", LabelStatus, want)
@@ -51,7 +51,7 @@ func ReadStatus(cm *corev1.ConfigMap, rollout string) (*Status, error) {
 	return s, nil
 }
 
-// PutStatus writes what Encode has made into the ConfigMap of a rollout, and says whether that changes anything.
+// PutStatus writes the result of Encode into the ConfigMap of a rollout, and reports whether that changes anything.
 func PutStatus(cm *corev1.ConfigMap, rollout, text string) (changed bool) {
 	if cm.Name == StatusName(rollout) && cm.Labels[LabelStatus] == rollout && cm.Data[StatusKey] == text {
 		return false
@@ -64,7 +64,7 @@ func PutStatus(cm *corev1.ConfigMap, rollout, text string) (changed bool) {
 	return true
 }
 
-// Encode writes a Status as it is stored. The same Status gives the same text.
+// Encode returns the stored form of a Status. The same Status gives the same text.
 func Encode(s *Status) (string, error) {
 	out, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
@@ -73,8 +73,8 @@ func Encode(s *Status) (string, error) {
 	return string(append(out, '\n')), nil
 }
 
-// Decode reads what Encode has written. It is strict: unknown fields, and values out of bounds, are refused, since only
-// somebody else can have written them.
+// Decode is the reverse of Encode. It refuses unknown fields and values out of bounds: another writer must have made
+// them.
 func Decode(text string) (*Status, error) {
 	if len(text) > maxStatusBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrMalformed, len(text), maxStatusBytes)
@@ -137,18 +137,18 @@ func isName(name string) bool { return name != "" && len(name) <= maxName }
 
 func isRevision(number int) bool { return number >= 0 && number <= 1<<31-1 }
 
-// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node reports.
+// maxMessage bounds each text in bytes, so that a Status stays small no matter what a program on a node reports.
 const maxMessage = 1024
 
-// ephemeral matches the local end of a connection in an error of package net, which is different each time.
+// ephemeral matches the local end of a connection in an error of package net. It changes with each connection.
 var ephemeral = regexp.MustCompile(`[0-9A-Fa-f.:\[\]]+:[0-9]+->`)
 
-// stable removes what differs between two texts about the same error, so that waiting does not cause a write each time.
+// stable removes the varying parts of an error text, so that waiting does not cause a write each time.
 func stable(text string) string {
 	return cut(ephemeral.ReplaceAllString(text, ""))
 }
 
-// cut shortens a text between characters and makes it valid.
+// cut shortens a text between characters and makes it valid UTF-8.
 func cut(text string) string {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))

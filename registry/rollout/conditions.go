@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Types of conditions, by the names of library-go.
+// Types of conditions, named as in library-go.
 const (
 	StaticPodsAvailable                = "StaticPodsAvailable"
 	NodeInstallerProgressing           = "NodeInstallerProgressing"
@@ -30,13 +30,13 @@ const (
 	degradedSuffix = "Degraded"
 )
 
-// Reasons of conditions that have no better one.
+// Default reasons of conditions.
 const (
 	reasonAsExpected = "AsExpected"
 	reasonError      = "Error"
 )
 
-// Names of the controllers whose failures are shown.
+// Names of the controllers whose failures conditions show.
 const (
 	NodeController            = "NodeController"
 	RevisionController        = "RevisionController"
@@ -45,7 +45,6 @@ const (
 	BackingResourceController = "BackingResourceController"
 )
 
-// conditions are those of a look, ordered by type.
 func (a *assessor) conditions(status *Status) []Condition {
 	out := []Condition{
 		a.available(status), a.progressing(), a.installersFailed(), a.nodesReady(), a.revisions(), a.resources(),
@@ -64,7 +63,7 @@ func (a *assessor) conditions(status *Status) []Condition {
 	return out
 }
 
-// degraded is true with the messages, if there are any.
+// degraded returns a condition that is true if there are messages.
 func degraded(conditionType, reason string, messages []string) Condition {
 	if len(messages) == 0 {
 		return Condition{Type: conditionType, Reason: reasonAsExpected}
@@ -94,7 +93,7 @@ func nodes(n int, are string) string {
 	return fmt.Sprintf("%d nodes are %s", n, are)
 }
 
-// atRevisions says how many nodes are at which revision, and if none has the latest one.
+// atRevisions counts the nodes at each revision, and adds a text if no node has the latest one.
 func atRevisions(status *Status) []string {
 	counts := map[int]int{}
 	for i := range status.Nodes {
@@ -191,7 +190,7 @@ func (a *assessor) installersWaiting() Condition {
 	return a.late(InstallerPodContainerWaiting, "ContainerWaiting", func(p *Installer) bool { return p.Waiting != "" })
 }
 
-// late is about the installers that have not ended in time.
+// late is true for installers that have not ended in time.
 func (a *assessor) late(conditionType, reason string, is func(*Installer) bool) Condition {
 	var messages []string
 	for _, m := range a.members {
@@ -202,7 +201,7 @@ func (a *assessor) late(conditionType, reason string, is func(*Installer) bool) 
 	return degraded(conditionType, reason, messages)
 }
 
-// patienceWithContainers is how long the containers of a static pod may be in trouble.
+// patienceWithContainers is how long the containers of a static pod may fail before the condition shows it.
 const patienceWithContainers = 30 * time.Second
 
 func (a *assessor) staticPods() Condition {
@@ -234,7 +233,7 @@ func (a *assessor) pruning() Condition {
 	return c
 }
 
-// overdue is about the blockers of a reason that have held for too long.
+// overdue is true for overdue blockers of a reason.
 func (a *assessor) overdue(conditionType, reason string, blocker Reason) Condition {
 	var messages []string
 	for i := range a.blockers {

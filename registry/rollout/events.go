@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Reasons of events, by the names of library-go where it has them.
+// Reasons of events, named as in library-go where it has them.
 const (
 	EventMasterNodeObserved         = "MasterNodeObserved"
 	EventMasterNodeRemoved          = "MasterNodeRemoved"
@@ -21,22 +21,22 @@ const (
 	EventMissingStaticPod           = string(ReasonMissingStaticPod)
 	EventStartingNewRevision        = "StartingNewRevision"
 	EventRevisionTriggered          = "RevisionTriggered"
-	// EventConditionChanged is for a condition that says that something is wrong, or is not any more.
+	// EventConditionChanged is for a condition that shows a new fault, or the end of one.
 	EventConditionChanged = "OperatorStatusChanged"
-	// EventRolloutBlocked is for a blocker that holds for longer than it should.
+	// EventRolloutBlocked is for an overdue blocker.
 	EventRolloutBlocked = "RolloutBlocked"
 )
 
-// Event says what has changed.
+// Event is a change worth telling.
 type Event struct {
 	Reason  string
 	Warning bool
-	// Action tells events of one reason apart: a recorder merges those that differ in their text alone.
+	// Action tells events of one reason apart: a recorder merges events that differ only in their text.
 	Action string
 	Note   string
 }
 
-// Events are what there is to say when one Status of a rollout follows another one. before may be nil.
+// Events returns the events between two successive Statuses of a rollout. before may be nil.
 func Events(rollout string, before, after *Status) []Event {
 	var out []Event
 	say := func(warning bool, reason, action, format string, args ...any) {
@@ -91,7 +91,7 @@ func conditionEvents(before, after *Status, say sayer) {
 	}
 }
 
-// blockerEvents tells of a blocker when it is overdue, and at once when something is missing.
+// blockerEvents reports a blocker when it is overdue, and missing resources at once.
 func blockerEvents(rollout string, before, after *Status, say sayer) {
 	told := map[string]bool{}
 	for i := range before.blockers() {
@@ -128,7 +128,7 @@ func (s *Status) blockers() []Blocker {
 	return s.Blockers
 }
 
-// same says whether nothing has failed since.
+// same reports whether no attempt has failed since g.
 func (f *Failure) same(g *Failure) bool {
 	return g != nil && f.Revision == g.Revision && f.Count == g.Count
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// assessInstallers decides which installer is started next, and which ones are no longer wanted.
+// assessInstallers decides which installer starts next and which ones are no longer wanted.
 func (a *assessor) assessInstallers() {
 	a.deleteForeign()
 	if a.latest == nil {
@@ -37,14 +37,14 @@ func (a *assessor) assessInstallers() {
 			a.run(m, true, true)
 			return
 		}
-		// The node that needs it most comes first: no other one is restarted in its place, unless that one is broken and has
-		// to be repaired before. A node whose leaves do not exist yet holds up nobody.
+		// The node with the greatest need comes first. No other one restarts before it, unless that one is broken:
+		// its repair comes first. A node whose leaves do not exist yet does not hold up others.
 		restart = restart && (!disturbs || m.Unfit != "" || len(a.latest.Lacks[m.Name]) > 0)
 	}
 }
 
-// assessActive reports whether the running installer has to end before another one is started. If its node is down, or
-// it takes too long, it only holds up installers that restart a static pod.
+// assessActive reports whether the running installer must end before another one starts. If its node is down, or it
+// takes too long, it holds up only installers that restart a static pod.
 func (a *assessor) assessActive(m *member) bool {
 	p := m.active
 	stale := p.Revision != a.latest.Number || p.Image != a.state.Limits.Image
@@ -71,7 +71,7 @@ func pending(m *member) string {
 	return "kubelet has not begun with it"
 }
 
-// disturbs reports whether the latest revision restarts what runs on the node, or may do so.
+// disturbs reports whether the latest revision restarts, or may restart, what runs on the node.
 func (a *assessor) disturbs(m *member) bool {
 	if m.written != nil {
 		return m.revision.RestartHash != a.latest.RestartHash
@@ -79,7 +79,7 @@ func (a *assessor) disturbs(m *member) bool {
 	return m.restarting() || !m.runs(a.latest)
 }
 
-// startable reports whether an installer may be started on the node, apart from the quorum.
+// startable reports whether an installer may start on the node, apart from the quorum.
 func (a *assessor) startable(m *member, disturbs, busy bool) bool {
 	limit := a.state.Limits.InstallerTimeout
 	if len(a.latest.Missing) > 0 {
@@ -118,7 +118,7 @@ const (
 	lastBackoff  = 10 * time.Minute
 )
 
-// retryAt is when the next attempt may be made, zero for now. A newer revision is attempted at once.
+// retryAt is when the next attempt is due, zero for now. A newer revision is attempted at once.
 func (a *assessor) retryAt(m *member) time.Time {
 	if m.failed == nil || m.failed.Revision != a.latest.Number {
 		return time.Time{}
@@ -144,8 +144,8 @@ func (a *assessor) run(m *member, restarts, disturbs bool) {
 	})
 }
 
-// deleteForeign deletes installers of nodes that are gone or were created anew under the same name, installers of
-// revisions that no longer exist, and all failed installers of a node but the newest.
+// deleteForeign deletes installers whose node is gone or was recreated under the same name, and ended installers of
+// deleted revisions. Of the failed installers of a node and revision it keeps the newest keptFailures.
 func (a *assessor) deleteForeign() {
 	for i := range a.state.Installers {
 		p := &a.state.Installers[i]
@@ -155,7 +155,7 @@ func (a *assessor) deleteForeign() {
 	}
 }
 
-// keptFailures is how many failed installers of a revision are kept on a node for inspection.
+// keptFailures is how many failed installers of a revision stay on a node for inspection.
 const keptFailures = 3
 
 func (a *assessor) unwanted(p *Installer) string {

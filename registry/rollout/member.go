@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// member is a node with what the State knows about it. Its Pod stands for all of its static pods together.
+// member is a node and what the State knows about it. Its Pod stands for all of its static pods together.
 type member struct {
 	*Node
-	// revisions that the manifests of its static pods name.
+	// revisions are named by the manifests of its static pods.
 	revisions []int
 	// record is never nil.
 	record *NodeStatus
@@ -18,11 +18,11 @@ type member struct {
 	installed *Revision
 	// active is the newest installer that has not ended, nil for none.
 	active *Installer
-	// written is the newest installer that has succeeded, if its revision is newer than the recorded one, and revision
-	// is its revision. Both are nil if there is none.
+	// written is the newest installer that succeeded, if its revision is newer than the recorded one. revision is its
+	// revision. Both are nil if there is none.
 	written  *Installer
 	revision *Revision
-	// failed is nil if no installer has failed since a newer revision was recorded.
+	// failed is nil if no installer failed since a newer revision was recorded.
 	failed *Failure
 	// attempt is the number of the next installer of the latest revision.
 	attempt int
@@ -99,7 +99,7 @@ func newer(p, q *Installer) bool {
 	return p.Revision > q.Revision || p.Revision == q.Revision && p.Attempt > q.Attempt
 }
 
-// fail counts a failed installer, unless it was counted before.
+// fail counts a failed installer once.
 func (m *member) fail(p *Installer) {
 	f := m.failed
 	if f != nil && (f.Revision > p.Revision || f.Revision == p.Revision && f.Count > p.Attempt) {
@@ -117,28 +117,27 @@ func (m *member) installedNumber() int {
 	return m.installed.Number
 }
 
-// has reports whether a revision is recorded as being on the node.
+// has reports whether the node is recorded as having a revision.
 func (m *member) has(r *Revision) bool { return m.installed == r }
 
 // runs reports whether the static pod runs with the restart hash of a revision.
 func (m *member) runs(r *Revision) bool { return m.Pod != nil && m.Pod.RestartHash == r.RestartHash }
 
-// well reports whether the node and its static pod are well.
 func (m *member) well() bool { return m.Ready && m.Pod != nil && m.Pod.Ready }
 
-// unchanged reports whether the node is up and runs what was installed last.
+// unchanged reports whether the node is up and runs what was last installed.
 func (m *member) unchanged() bool { return m.Ready && m.installed != nil && m.runs(m.installed) }
 
-// empty reports whether the node never ran a static pod, as far as is known.
+// empty reports whether the node, as far as known, never ran a static pod.
 func (m *member) empty() bool { return m.Pod == nil && m.installed == nil }
 
-// restarting reports whether a restart of the static pod was begun and has not been seen to end.
+// restarting reports whether a restart of the static pod began and its end was not observed.
 func (m *member) restarting() bool {
 	return m.written != nil && m.written.Restarts || m.active != nil && m.active.Restarts ||
 		m.record.TargetRestarts && m.record.TargetRevision > m.installedNumber()
 }
 
-// current is the revision that runs on the node, 0 if that is not known.
+// current is the revision that runs on the node, 0 if unknown.
 func (a *assessor) current(m *member) int {
 	if m.Pod == nil {
 		return 0

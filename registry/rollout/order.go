@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// byNeed orders the nodes that do not have the latest revision: first those whose installation has begun, then those
-// where it has failed, those whose static pod is missing, not ready (the longest first) or not what was installed, and
-// then those whose restart hash is not the latest one, with the oldest revision first.
+// byNeed orders the nodes that do not have the latest revision: a begun installation first, then a failed one. Then
+// come nodes whose static pod is missing, not ready (the longest first) or not what was installed. Then nodes without
+// the latest restart hash, and the oldest revision first.
 func (a *assessor) byNeed() []*member {
 	var out []*member
 	for _, m := range a.members {
@@ -47,7 +47,7 @@ func (a *assessor) begun(m *member) bool {
 	return m.active != nil || m.written != nil || m.restarting()
 }
 
-// unready is the time since which the static pod is not ready; ready ones sort after all that are not.
+// unready is since when the static pod is not ready, in Unix seconds. Ready ones sort last.
 func unready(m *member) int64 {
 	if m.Pod == nil || m.Pod.Ready {
 		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
@@ -55,7 +55,7 @@ func unready(m *member) int64 {
 	return m.Pod.Changed.Unix()
 }
 
-// astray means that the static pod does not run what was installed.
+// astray reports whether the static pod does not run what was installed.
 func (a *assessor) astray(m *member) bool {
 	return m.Pod != nil && m.installed != nil && !m.runs(m.installed)
 }

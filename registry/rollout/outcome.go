@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// Intervals at which a member is asked again while an answer is awaited.
+// Poll intervals of members while an answer is awaited.
 const (
 	rejoinPoll = 2 * time.Second
 	quorumPoll = 5 * time.Second
@@ -46,7 +46,6 @@ func (a *assessor) assessWritten(m *member) {
 		Reason: fmt.Sprintf("%s has installed it", m.written.Name)})
 }
 
-// rejoined reports whether a static pod that was restarted is back.
 func (a *assessor) rejoined(m *member, from time.Time) bool {
 	limit := a.state.Limits.StaticPodTimeout
 	if !m.Pod.Ready {
@@ -68,7 +67,7 @@ func (a *assessor) rejoined(m *member, from time.Time) bool {
 	return true
 }
 
-// assessInstalled evaluates a node on which something was installed and no installer is active.
+// assessInstalled evaluates a node with an installed revision and no active installer.
 func (a *assessor) assessInstalled(m *member) {
 	if m.Pod == nil {
 		a.missing(m, time.Time{})
@@ -81,7 +80,7 @@ func (a *assessor) assessInstalled(m *member) {
 	}
 }
 
-// missing reports that kubelet does not run what was installed, although it had the time to.
+// missing reports that kubelet does not run the installed manifest. It is overdue after Limits.Missing.
 func (a *assessor) missing(m *member, from time.Time) {
 	from = a.since(m.Name, ReasonMissingStaticPod, from)
 	a.wait(m.Name, ReasonMissingStaticPod, from, a.state.Limits.Missing, fmt.Sprintf(
@@ -111,7 +110,7 @@ func trouble(p *StaticPod) string {
 	return cmp.Or(p.Trouble, p.Discord, "it is "+p.Phase)
 }
 
-// observation returns the observation of the quorum. If there is none it requests one.
+// observation returns the observation of the quorum, or requests one.
 func (a *assessor) observation() (*quorum.Observation, bool) {
 	q := &a.state.Quorum
 	if q.Observation == nil && q.Failure == "" {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// unlimited is the limit with which everything is kept.
+// unlimited is the limit that keeps all revisions.
 const unlimited = -1
 
-// pruneRetry is how long a failed pruner is kept for inspection.
+// pruneRetry is how long a failed pruner stays for inspection.
 const pruneRetry = 5 * time.Minute
 
-// assessPrune removes revisions that are not protected from the nodes, and then from the API.
+// assessPrune removes unprotected revisions from the nodes, and then from the API.
 func (a *assessor) assessPrune() {
-	// Without nodes it is not known which revisions they need.
+	// Without nodes, the revisions that they need are unknown.
 	if a.latest == nil || len(a.members) == 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func (a *assessor) assessPrune() {
 			pruned = false
 		}
 	}
-	// A node that is down is cleaned up by the next pruner that it runs, which removes everything that is not protected.
+	// A node that is down is cleaned up by its next pruner, which removes everything unprotected.
 	if !pruned {
 		return
 	}
@@ -49,8 +49,7 @@ func (a *assessor) assessPrune() {
 	}
 }
 
-// pruned reports whether the node has removed everything up to eligible that is not protected; if not, it starts a
-// pruner.
+// pruned reports whether the node has removed everything unprotected up to eligible. If not, it starts a pruner.
 func (a *assessor) pruned(m *member, eligible int, protected map[int]bool) bool {
 	var mine *Pruner
 	for i := range a.state.Pruners {
@@ -92,9 +91,10 @@ func (a *assessor) deletePruner(p *Pruner, eligible int) {
 	}
 }
 
-// protected returns the revisions that are kept, by the rule of library-go: for each node as many as the limits say up
-// to the one that runs, the one that is being installed and the one that failed last, and up to the latest one until
-// every node has it. Revisions to which a manifest on a node refers are always kept, because their directory is in use.
+// protected returns the revisions to keep, by the rule of library-go. For each node it keeps, up to the limits, the
+// revisions up to the running one, the one being installed and the last failed one. Until every node has the latest
+// revision, it does so for that one too. Revisions named by a manifest on a node always stay: their directory is in
+// use.
 func (a *assessor) protected() map[int]bool {
 	out := map[int]bool{}
 	succeeded, failed := a.state.Limits.SucceededRevisions, a.state.Limits.FailedRevisions
@@ -128,7 +128,7 @@ func (a *assessor) protected() map[int]bool {
 	return out
 }
 
-// keep protects that many revisions, the highest of which is last.
+// keep protects up to many revisions, ending with last.
 func keep(protected map[int]bool, last, many int) {
 	for number := last; number > 0 && (many == unlimited || number > last-many); number-- {
 		protected[number] = true

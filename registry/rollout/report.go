@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// status makes the Status of this assessment.
 func (a *assessor) status() *Status {
 	out := &Status{Blockers: a.blockers}
 	if a.latest != nil {
@@ -34,8 +33,8 @@ func (a *assessor) nodeStatus(m *member) NodeStatus {
 	return out
 }
 
-// target sets what is being brought to the node: what is about to be started, what is running, what has been written,
-// or what was begun and has not been seen to end.
+// target sets the revision that is on its way to the node: about to start, running, written, or begun without an
+// observed end.
 func (a *assessor) target(m *member, out *NodeStatus) {
 	begun := m.record.TargetRevision > m.installedNumber()
 	if begun {

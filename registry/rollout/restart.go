@@ -10,8 +10,8 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// mayRestart reports whether the static pod of a node may be restarted now. first means that no other node comes before
-// it; otherwise the node may only found a cluster together with the others.
+// mayRestart reports whether the static pod of a node may restart now. first means that no other node comes before
+// it. Otherwise the node may only found a cluster together with the others.
 func (a *assessor) mayRestart(m *member, first bool) bool {
 	if a.cutting {
 		a.wait("", ReasonSourceChanging, a.state.Source.Differs, patience*a.state.Limits.Coalesce,
@@ -47,8 +47,8 @@ func (a *assessor) mayRestart(m *member, first bool) bool {
 	}
 }
 
-// founding means that no node runs a member and none ever did, so that a restart disturbs nobody. Members that are
-// started for the first time may need each other to become ready, so they do not wait for that.
+// founding reports whether no node runs a member and none ever did, so a restart disturbs none. New members may need
+// each other to become ready, so they do not wait for each other.
 func (a *assessor) founding() bool {
 	for _, m := range a.members {
 		if m.installed != nil || m.active != nil || m.Pod != nil && m.Pod.Ready {
@@ -70,7 +70,7 @@ func (a *assessor) founding() bool {
 	return len(o.Voters) == 0 || !o.Confirmed
 }
 
-// foundedOn means that the process which answers on the node was started by one of our installers, for the first time.
+// foundedOn reports whether one of our installers started the answering process on the node for the first time.
 func (a *assessor) foundedOn(node string) bool {
 	for _, m := range a.members {
 		if m.Name == node {
@@ -80,7 +80,7 @@ func (a *assessor) foundedOn(node string) bool {
 	return false
 }
 
-// othersQuiet reports whether no other static pod is being restarted.
+// othersQuiet reports whether no other static pod is restarting.
 func (a *assessor) othersQuiet(than *member) bool {
 	quiet := true
 	for _, m := range a.members {
@@ -96,10 +96,10 @@ func (a *assessor) othersQuiet(than *member) bool {
 	return quiet
 }
 
-// passed reports whether a restart that was begun is over although its end was not recorded. Either its installer has
-// failed or was lost, and the node is well or still runs what it ran before; or the restart was seen, and the static
-// pod is not Ready. Such a pod may be unready because of the very member that has to be repaired, so it must not hold
-// up the repair.
+// passed reports whether a begun restart is over although its end was not recorded. Either its installer failed or
+// was lost, and the node is well or still runs the revision from before. Or the restart was observed, and the static
+// pod is not Ready. Such a pod may be unready because of the very member to repair, so it must not hold up the
+// repair.
 func (a *assessor) passed(m *member) bool {
 	if m.active != nil || m.record.TargetSince == nil {
 		return false
@@ -124,8 +124,7 @@ func (a *assessor) passed(m *member) bool {
 	return true
 }
 
-// othersWell reports whether every other node and static pod is well, so that a restart of this one leaves only this
-// one unavailable.
+// othersWell reports whether every other node and static pod is well. Then a restart makes only this one unavailable.
 func (a *assessor) othersWell(than *member) bool {
 	well := true
 	for _, m := range a.members {

@@ -11,10 +11,10 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// patience is how many times Coalesce a change waits at most for further changes.
+// patience bounds how long a change waits for further changes, in multiples of Coalesce.
 const patience = 5
 
-// assessSource decides whether a revision is created.
+// assessSource decides whether to create a revision.
 func (a *assessor) assessSource() {
 	src, open := &a.state.Source, a.open()
 	if src.Problem != "" {
@@ -31,7 +31,7 @@ func (a *assessor) assessSource() {
 		differs = a.state.Now
 	}
 	overdue := differs.Add(longest)
-	// Nobody is restarted with content that is about to be replaced; but this wait is limited.
+	// No restart for content that is about to be replaced; but this wait is limited.
 	a.cutting = a.latest != nil && a.latest.RestartHash != src.RestartHash && a.state.Now.Before(overdue)
 	if a.cutting {
 		a.out.recheck(overdue)
@@ -55,8 +55,8 @@ func (a *assessor) assessSource() {
 	a.do(Action{Kind: kind, Revision: number, Reason: a.cause()})
 }
 
-// mayCut reports whether the quorum permits a revision of the sources. Only one that restarts all members waits for that:
-// one that brings new leaves to a running member may be what restores the quorum.
+// mayCut reports whether the quorum permits a revision of the sources. Only a revision that restarts all members
+// waits for that. One that brings new leaves to a running member may be what restores the quorum.
 func (a *assessor) mayCut() bool {
 	if !a.state.Quorum.Configured || !a.restartsAll() || a.founding() {
 		return true
@@ -75,7 +75,7 @@ func (a *assessor) mayCut() bool {
 	return v.Safe
 }
 
-// restartsAll reports whether there are members, and none of them runs with the restart hash of the sources.
+// restartsAll reports whether there are members and none runs with the restart hash of the sources.
 func (a *assessor) restartsAll() bool {
 	running := false
 	for _, m := range a.members {
@@ -87,8 +87,8 @@ func (a *assessor) restartsAll() bool {
 	return running
 }
 
-// open is a revision that was begun and is newer than the latest complete one, nil if there is none. An older one is
-// never completed.
+// open returns an incomplete revision that is newer than the latest complete one, nil if there is none. Older ones
+// are never completed.
 func (a *assessor) open() *Revision {
 	if len(a.state.Revisions) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (a *assessor) newest() int {
 	if n := len(a.state.Revisions); n > 0 {
 		number = a.state.Revisions[n-1].Number
 	}
-	// A number is never used twice, even if somebody has deleted the revisions.
+	// A number is never used twice, even if the revisions were deleted.
 	for _, m := range a.members {
 		for _, revision := range m.revisions {
 			number = max(number, revision)
@@ -118,7 +118,7 @@ func (a *assessor) newest() int {
 	return number
 }
 
-// repair restores the copies of the latest revision, from sources that have not changed since.
+// repair restores the copies of the latest revision from unchanged sources.
 func (a *assessor) repair() {
 	if len(a.latest.Missing) > 0 && a.state.Source.Waiting == "" {
 		a.do(Action{Kind: CompleteRevision, Revision: a.latest.Number,

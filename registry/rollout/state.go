@@ -10,11 +10,11 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// State is everything that Assess needs to know of one rollout.
+// State is the input of Assess for one rollout.
 type State struct {
 	// Name of the static pod.
 	Name string
-	// Refused says why no StaticPodClass permits the rollout, "" if one does.
+	// Refused is why no StaticPodClass permits the rollout, "" if one does.
 	Refused string
 	Limits  Limits
 	Source  Source
@@ -25,9 +25,9 @@ type State struct {
 	Installers []Installer
 	Pruners    []Pruner
 	Quorum     Quorum
-	// Record is the Status that was last written, nil if there is none.
+	// Record is the last written Status, nil if there is none.
 	Record *Status
-	// Failures of the controllers that only execute, by the name of the controller.
+	// Failures of the controllers that only execute, by controller name.
 	Failures map[string]string
 	Now      time.Time
 }
@@ -36,27 +36,27 @@ type State struct {
 type Limits struct {
 	// Image of the installer pods.
 	Image string
-	// Coalesce is how long sources have to be unchanged before a revision is created.
+	// Coalesce is how long sources must be unchanged before a revision is created.
 	Coalesce time.Duration
-	// InstallerTimeout of one attempt, and StaticPodTimeout of a static pod that starts.
+	// InstallerTimeout of one attempt, and StaticPodTimeout of a starting static pod.
 	InstallerTimeout, StaticPodTimeout time.Duration
-	// Missing is how long kubelet may take to run the manifest that an installer has written.
+	// Missing is how long kubelet may take to run a manifest that an installer wrote.
 	Missing time.Duration
-	// FailedRevisions and SucceededRevisions are kept for each node, -1 for all.
+	// FailedRevisions and SucceededRevisions to keep for each node, -1 for all.
 	FailedRevisions, SucceededRevisions int
 }
 
 // Source is the content for the next revision.
 type Source struct {
-	// Problem says what is missing or unusable, "" if nothing is.
+	// Problem is what is missing or unusable, "" if nothing is.
 	Problem string
-	// Waiting says with what the sources are not consistent, "" if they are consistent.
+	// Waiting is what makes the sources inconsistent, "" if they are consistent.
 	Waiting string
 	// ContentHash and RestartHash are empty if there is a Problem.
 	ContentHash, RestartHash string
-	// Since is when this content was first seen.
+	// Since is when this content was first observed.
 	Since time.Time
-	// Differs is when content other than that of the latest revision was first seen, zero if it does not differ.
+	// Differs is when content other than the latest revision's was first observed, zero if it does not differ.
 	Differs time.Time
 	// Changed names the objects that differ from the latest revision.
 	Changed []string
@@ -65,16 +65,16 @@ type Source struct {
 // Revision is a numbered immutable copy of the sources.
 type Revision struct {
 	Number int
-	// Ready means that it is complete.
+	// Ready means that the revision is complete.
 	Ready                    bool
 	ContentHash, RestartHash string
 	Created                  time.Time
-	// Installed are the UIDs of the nodes that it was installed on, by their names.
+	// Installed maps the name of each node with the revision to the node's UID.
 	Installed map[string]string
-	// Missing are its objects that do not exist. Known only of the latest complete revision.
+	// Missing are the revision's objects that do not exist. Known only for the latest complete revision.
 	Missing []string
-	// Lacks are the keys that a node needs and that the revision does not contain, by the name of the node. Known only
-	// of the latest complete revision.
+	// Lacks maps a node's name to the keys that it needs and the revision lacks. Known only for the latest complete
+	// revision.
 	Lacks map[string][]string
 }
 
@@ -82,11 +82,11 @@ type Revision struct {
 type Node struct {
 	Name, UID, Address string
 	Ready              bool
-	// NotReady says why it is not Ready.
+	// NotReady is why the node is not Ready.
 	NotReady string
-	// Deleted nodes are being deleted: nothing is started on them.
+	// Deleted nodes are being deleted: nothing starts on them.
 	Deleted bool
-	// Unfit says why no revision may be brought to the node, "" if it may.
+	// Unfit is why no revision may be brought to the node, "" if one may.
 	Unfit string
 	// Pod is the mirror pod, nil if there is none.
 	Pod *StaticPod
@@ -94,46 +94,45 @@ type Node struct {
 	Companions []Companion
 }
 
-// Companion is a static pod of a node beside the one that the rollout is named after.
+// Companion is a static pod of a node besides the one that the rollout is named after.
 type Companion struct {
 	Name string
 	// Pod is the mirror pod, nil if there is none.
 	Pod *StaticPod
 }
 
-// StaticPod is what a mirror pod shows.
+// StaticPod is the state that a mirror pod shows.
 type StaticPod struct {
-	// Revision of its manifest, 0 if the manifest has none.
+	// Revision of its manifest, 0 if the manifest names none.
 	Revision    int
 	RestartHash string
 	Phase       string
 	Ready       bool
-	// Changed is when it became Ready or ceased to be.
+	// Changed is when Ready last changed.
 	Changed time.Time
 	Started time.Time
-	// Trouble says what is wrong with its containers, "" if nothing is.
+	// Trouble is what is wrong with its containers, "" if nothing is.
 	Trouble string
-	// Discord says how the static pods of a node differ that should be of one revision, "" if they do not.
+	// Discord is how the static pods of a node differ although they belong to one revision, "" if they do not.
 	Discord string
 }
 
 // Installer is an installer pod.
 type Installer struct {
 	Name string
-	// Node and NodeUID that it was made for.
+	// Node and NodeUID of the node to install on.
 	Node, NodeUID string
 	Revision      int
 	// Attempt is 0 for the first.
 	Attempt int
-	// Restarts means that it was expected to restart the static pod.
+	// Restarts means that it is expected to restart the static pod.
 	Restarts bool
 	Image    string
-	// Started means that kubelet has started it; Finished that all its containers have ended for good.
+	// Started means that kubelet started it, Finished that all its containers ended for good.
 	Started, Finished, Succeeded bool
 	Deleting                     bool
 	Created, FinishedAt          time.Time
-	// Waiting is the reason for which a container waits, "" for none. Message has the details, or how the installer
-	// ended.
+	// Waiting is why a container waits, "" if none does. Message has the details, or how the installer ended.
 	Waiting, Message string
 }
 
@@ -147,14 +146,14 @@ type Pruner struct {
 	Message             string
 }
 
-// Quorum is what is known about the etcd cluster that the static pods form.
+// Quorum is the etcd cluster that the static pods form.
 type Quorum struct {
 	// Configured is false if the rollout has no quorum to check.
 	Configured bool
 	Strategy   configv1alpha1.QuorumStrategy
-	// Observation that was made for this State, nil if there is none: Assess says whether it needs one.
+	// Observation for this State, nil if there is none. Assess reports whether it needs one.
 	Observation *quorum.Observation
-	// Failure says why no observation could be made, "" if none was attempted.
+	// Failure is why no observation could be made, "" if none was attempted.
 	Failure string
 }
 

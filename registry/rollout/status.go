@@ -9,7 +9,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Status is what a rollout shows, and what it remembers between two looks. All times are in whole seconds.
+// Status is what a rollout shows and remembers between two assessments. All times are in whole seconds.
 type Status struct {
 	// LatestAvailableRevision is the newest complete revision, 0 if there is none.
 	LatestAvailableRevision int `json:"latestAvailableRevision,omitempty"`
@@ -25,17 +25,17 @@ type Status struct {
 type NodeStatus struct {
 	Name string `json:"nodeName"`
 	UID  string `json:"uid"`
-	// CurrentRevision runs on the node, 0 if that is none that is known.
+	// CurrentRevision runs on the node, 0 if unknown.
 	CurrentRevision int `json:"currentRevision,omitempty"`
-	// TargetRevision is being brought to the node, 0 if none is; TargetSince is since when, TargetRestarts says that
-	// the static pod restarts for it, and TargetAttempt counts from 0.
+	// TargetRevision is on its way to the node since TargetSince, 0 if none is. TargetRestarts means that the static
+	// pod restarts for it. TargetAttempt counts from 0.
 	TargetRevision int        `json:"targetRevision,omitempty"`
 	TargetSince    *time.Time `json:"targetSince,omitempty"`
 	TargetRestarts bool       `json:"targetRestarts,omitempty"`
 	TargetAttempt  int        `json:"targetAttempt,omitempty"`
-	// PendingSince is since when the node does not have the latest revision, nil if it has.
+	// PendingSince is since when the node lacks the latest revision, nil if it has it.
 	PendingSince *time.Time `json:"pendingSince,omitempty"`
-	// LastFailed is the newest revision whose installer has failed on the node, nil if none has.
+	// LastFailed is the newest revision whose installer failed on the node, nil if none did.
 	LastFailed *Failure `json:"lastFailed,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type NodeStatus struct {
 type Failure struct {
 	Revision int       `json:"revision"`
 	Time     time.Time `json:"time"`
-	// Count of attempts that have failed or were lost.
+	// Count of failed or lost attempts.
 	Count   int    `json:"count"`
 	Message string `json:"message,omitempty"`
 }
@@ -57,18 +57,18 @@ type Condition struct {
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-// Blocker is something that a rollout waits for.
+// Blocker is a reason for which a rollout waits.
 type Blocker struct {
-	// Node that it is about, "" if it is about none.
+	// Node of the blocker, "" if it is about no node.
 	Node    string    `json:"node,omitempty"`
 	Reason  Reason    `json:"reason"`
 	Message string    `json:"message"`
 	Since   time.Time `json:"since"`
-	// Overdue says that it takes longer than it should.
+	// Overdue means that it takes longer than it should.
 	Overdue bool `json:"overdue,omitempty"`
 }
 
-// Object names what a blocker of a rollout is about, as Kind/name: its node, or the status of the rollout.
+// Object returns the blocker's object as Kind/name: its node, or the status of the rollout.
 func (b *Blocker) Object(rollout string) string {
 	if b.Node == "" {
 		return "ConfigMap/" + StatusName(rollout)
@@ -76,7 +76,7 @@ func (b *Blocker) Object(rollout string) string {
 	return "Node/" + b.Node
 }
 
-// Text is that of a blocker of a rotation about the same object, wherever it is shown.
+// Text returns the message in the form that a rotation's blocker of the same object has.
 func (b *Blocker) Text(rollout string) string { return trust.About(b.Object(rollout), b.Message) }
 
 // Reason of a Blocker.
@@ -96,17 +96,17 @@ const (
 	ReasonNodeNotReady Reason = "NodeNotReady"
 	// ReasonInstallerPending: the installer pod has not ended.
 	ReasonInstallerPending Reason = "InstallerPodPending"
-	// ReasonInstallerFailed: it is going to be tried again.
+	// ReasonInstallerFailed: the installer failed and will be retried.
 	ReasonInstallerFailed Reason = "InstallerPodFailed"
-	// ReasonStaticPodPending: the static pod is not there with the revision, or not Ready.
+	// ReasonStaticPodPending: the static pod does not run the revision yet, or is not Ready.
 	ReasonStaticPodPending Reason = "StaticPodPending"
 	// ReasonNotRejoined: the member does not take part in the quorum.
 	ReasonNotRejoined Reason = "MemberNotRejoined"
-	// ReasonQuorum: the member must not be restarted now or, about no node, none of them, so that no revision is cut.
+	// ReasonQuorum: the member must not restart now. Without a node: no member may, so no revision is cut.
 	ReasonQuorum Reason = "QuorumNotSafe"
 	// ReasonDegraded: another pod or node is not well.
 	ReasonDegraded Reason = "OtherNodeNotWell"
-	// ReasonRolledBack: the node runs another manifest than the one that was installed last.
+	// ReasonRolledBack: the node runs another manifest than the last installed one.
 	ReasonRolledBack Reason = "ManifestNotCurrent"
 	// ReasonMissingStaticPod: the node runs nothing although a manifest was installed.
 	ReasonMissingStaticPod Reason = "MissingStaticPod"
@@ -127,7 +127,7 @@ func (s *Status) Node(name, uid string) *NodeStatus {
 	return nil
 }
 
-// Condition returns the one of that type, nil if there is none.
+// Condition returns the condition of that type, nil if there is none.
 func (s *Status) Condition(conditionType string) *Condition {
 	if s == nil {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// together judges the static pods of a node as one, because a revision restarts them together: what the others have to
-// bear is that this node is away, and it is back when all of them are. They run a revision if each of them does, and are
-// Ready if each of them is. It is nil if there is none of them. One that is missing counts against the node once another one
-// runs with the latest restart hash: before that it may be one that no revision has brought yet, and nobody lacks it.
+// together merges the static pods of a node into one, because a revision restarts them together. They run a revision
+// if each of them does, and are Ready if each of them is. It returns nil if the node has none. A missing one counts
+// against the node only once another one runs with the latest restart hash. Before that, maybe no revision has
+// brought it yet.
 func (n *Node) together(rollout, latest string) *StaticPod {
 	if len(n.Companions) == 0 || len(n.pods()) == 0 {
 		return n.Pod
@@ -41,7 +41,7 @@ func (n *Node) together(rollout, latest string) *StaticPod {
 	return &out
 }
 
-// join takes in another static pod: the node is as unready as the first of them, and Ready since the last of them was.
+// join merges another static pod: unready since the first unready one, Ready since the last Ready one.
 func (s *StaticPod) join(p *StaticPod) {
 	switch {
 	case s.Ready == p.Ready && p.Ready && p.Changed.After(s.Changed), s.Ready == p.Ready && !p.Ready && p.Changed.Before(s.Changed):
@@ -55,8 +55,8 @@ func (s *StaticPod) join(p *StaticPod) {
 	s.Revision = max(s.Revision, p.Revision)
 }
 
-// commonHash is the restart hash with which each static pod of the node runs, "" if they differ, or if one is missing. Equal
-// hashes in the manifests of two revisions are not enough: those have a pointer each, and only one of them is swapped.
+// commonHash is the restart hash of all static pods of the node, "" if they differ or one is missing. Their revisions
+// must be equal too: each revision has its own pointer, and only one of these is swapped.
 func (n *Node) commonHash() string {
 	pods := n.pods()
 	if len(pods) <= len(n.Companions) || slices.ContainsFunc(pods, func(p *StaticPod) bool {
@@ -67,7 +67,6 @@ func (n *Node) commonHash() string {
 	return pods[0].RestartHash
 }
 
-// pods are those that there are.
 func (n *Node) pods() []*StaticPod {
 	var out []*StaticPod
 	if n.Pod != nil {

@@ -1,36 +1,37 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package startgate derives what a pod has loaded whose program reads its files only when it starts.
+// Package startgate derives what a pod has loaded if its program reads files only at start.
 //
-// The template of such a pod names the contents that it starts with, in annotations (trust.ContentAnnotation) with their hashes
-// (registry/contenthash). kubelet may mount an older content that it has cached. So there is a start gate: an init container
-// that runs `certrotation wait` until the mount shows the content, and before which nothing starts that reads it.
+// The pod template names its contents in annotations (trust.ContentAnnotation), by hash (registry/contenthash).
+// kubelet may mount an older, cached content. So a start gate is needed: an init container that runs `certrotation
+// wait` until the mount shows the content. No reader of the content starts before it.
 //
-//	template names H ──► gate waits for H ──► program starts, and reads ──► look: the object is H   so what was read is H
+//	template names H ──► gate waits for H ──► program starts, and reads ──► observe: the object is H   so it read H
 //	                     or a later one
 //
-// What is mounted only ever becomes newer. A pod is read before the objects are: what runs then had started, behind its gate,
-// with H or something newer, and while the object is H there is nothing newer. A container that was started again within
-// its pod passes no gate, and finds files that are as new as those that the gate has seen: for it the same holds.
+// A mount only ever becomes newer. The pod is read before the objects are: it started, behind its gate, with H or
+// something newer. While the object is H there is nothing newer. A container that restarts within its pod passes no
+// gate, but finds files at least as new as its gate saw, so the same holds.
 //
-// A bundle that replaces H names it (contenthash.SupersedeConfigMap), and those before. So a pod of a template that was written before
-// that still starts, and with a bundle that is newer. It proves nothing by that, as if it had started before and was not
-// seen: its template is brought up to date when somebody needs to know what it has loaded (trust.Restarts). The Secret of a
-// leaf names those before it with other anchors under ca.crt, and no other leaf: whoever presents the former one is restarted at once,
-// those at its gate with it.
+// A bundle that replaces H names H and the bundles before it (contenthash.SupersedeConfigMap). So a pod of an older
+// template still starts, with a newer bundle. That proves nothing, as if it had started earlier unobserved. Its
+// template is updated when a rotation needs its evidence (trust.Restarts). A leaf Secret names only former contents
+// with the same leaf and other anchors under ca.crt. Pods with a former leaf are restarted at once, including pods at
+// its gate.
 //
 // Invariants:
 //
-//   - What a process has loaded does not change while it runs. So what was seen of it once stays true of it, whatever becomes
-//     of the objects or of the annotations, and counts more than what would be seen now.
-//   - Of a process that was never seen while the object was what the pod names, nothing is known: it may have that content, a
-//     newer one or, after a restart, any in between.
-//   - Where the Secret of a leaf has anchors, a pod has loaded those of the bundle as far as that Secret has them too.
-//   - Without an annotation, or without a gate where one is required, nothing is proven, and the pod's fault has a text.
-//   - A bundle that was replaced does not come back, even if its anchors do: its hash is also over what it has replaced.
-//   - What cannot be told apart is assumed: that nobody puts back the whole of an object as it was, past the guard or by
-//     deleting it, or edits it to and fro; and that nobody edits the annotations of a pod before it was looked at.
+//   - The files that a process has loaded stay the same while it runs. So an observation of it stays true even if
+//     objects or annotations change, and takes precedence over a later one.
+//   - A process that was never observed while the object was the one that the pod names is unknown. It may have
+//     loaded that content, a newer one or, after a restart, any in between.
+//   - Where the Secret of a leaf has anchors, a pod has loaded only those anchors of the bundle that the Secret has
+//     too.
+//   - Without an annotation, or without a required gate, nothing is proven, and the pod's fault has a text.
+//   - A replaced bundle never comes back, even if its anchors do: its hash also covers the bundles that it replaced.
+//   - Two things cannot be detected and are assumed never to happen: an object is restored as a whole, past the
+//     guard, by deletion or by edits back and forth; the annotations of a pod are edited before it is observed.
 //
 // Everything is a pure function; the package starts no goroutine.
 package startgate

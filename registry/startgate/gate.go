@@ -16,13 +16,13 @@ import (
 
 // gate is an init container that ends when a volume shows a content.
 type gate struct {
-	// at is its place among the init containers.
+	// at is its index among the init containers.
 	at int
-	// volume that it mounts as a whole, "" if it looks elsewhere.
+	// volume that the gate mounts as a whole, "" if it looks elsewhere.
 	volume, hash string
 }
 
-// gatesOf are the start gates of a pod, in the order in which they run.
+// gatesOf returns the start gates of a pod, in their run order.
 func gatesOf(pod *corev1.Pod) []gate {
 	var out []gate
 	for i := range pod.Spec.InitContainers {
@@ -37,13 +37,13 @@ func gatesOf(pod *corev1.Pod) []gate {
 	return out
 }
 
-// sidecar says whether an init container runs beside the others and does not end before them.
+// sidecar reports whether an init container runs beside the others and does not end before them.
 func sidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// waitArguments are those of `certrotation wait`, nil if the container runs something else. Without a command the image, of
-// which nothing is known here, begins the line.
+// waitArguments returns the arguments of `certrotation wait`, nil if the container runs something else. Without a
+// command the unknown entrypoint of the image begins the line.
 func waitArguments(c *corev1.Container) []string {
 	line := slices.Concat(c.Command, c.Args)
 	switch {
@@ -55,7 +55,7 @@ func waitArguments(c *corev1.Container) []string {
 	return nil
 }
 
-// parse finds the hash and the directory among the arguments. The directory is the only argument that is an absolute path.
+// parse finds the hash and the directory among the arguments. The directory is the only absolute path.
 func parse(arguments []string) (hash, directory string) {
 	for i, argument := range arguments {
 		flag, value, joined := strings.Cut(argument, "=")
@@ -71,7 +71,7 @@ func parse(arguments []string) (hash, directory string) {
 	return hash, directory
 }
 
-// mountedAt is the volume that a container mounts at a directory as a whole, "" if there is none.
+// mountedAt returns the volume that a container mounts as a whole at a directory, "" if there is none.
 func mountedAt(c *corev1.Container, directory string) string {
 	for _, mount := range c.VolumeMounts {
 		if path.Clean(mount.MountPath) == directory && mount.SubPath == "" && mount.SubPathExpr == "" {
@@ -81,8 +81,8 @@ func mountedAt(c *corev1.Container, directory string) string {
 	return ""
 }
 
-// resolve puts in the variable of the container that a text consists of, as kubelet does: what it is written as, or an
-// annotation of the pod.
+// resolve replaces a text that is one variable of the container, as kubelet does: by its value, or by an annotation
+// of the pod.
 func resolve(text string, c *corev1.Container, pod *corev1.Pod) string {
 	name, begins := strings.CutPrefix(text, "$(")
 	name, ends := strings.CutSuffix(name, ")")
@@ -104,14 +104,14 @@ func resolve(text string, c *corev1.Container, pod *corev1.Pod) string {
 	return ""
 }
 
-// annotationAt is the annotation of a pod that a path names as metadata.annotations['KEY'].
+// annotationAt returns the annotation of a pod that a path names as metadata.annotations['KEY'].
 func annotationAt(fieldPath string, pod *corev1.Pod) string {
 	key := strings.TrimSuffix(strings.TrimPrefix(fieldPath, "metadata.annotations['"), "']")
 	return pod.Annotations[key]
 }
 
-// shows says whether a volume shows a part of a Secret or ConfigMap, and whether it shows the whole of one and nothing else: only
-// then a directory has the hash of the object.
+// shows reports whether a volume shows a part of a Secret or ConfigMap, and whether it shows the whole of it and
+// nothing else. Only then the directory has the hash of the object.
 func shows(v *corev1.Volume, kind trust.ObjectKind, name string) (part, whole bool) {
 	switch {
 	case kind == trust.ConfigMapKind && v.ConfigMap != nil:
@@ -132,7 +132,7 @@ func shows(v *corev1.Volume, kind trust.ObjectKind, name string) (part, whole bo
 	return false, false
 }
 
-// ungated says why a program of the pod may read an object before a gate has seen the content, "" if none may.
+// ungated returns why a program of the pod may read an object before a gate has seen the content, "" if none may.
 func ungated(pod *corev1.Pod, kind trust.ObjectKind, name, hash string) string {
 	showing, gated := map[string]bool{}, map[string]int{}
 	for i := range pod.Spec.Volumes {
@@ -150,7 +150,7 @@ func ungated(pod *corev1.Pod, kind trust.ObjectKind, name, hash string) string {
 			"--for-content=HASH DIR`, where HASH is the annotation %[3]s and DIR shows the whole of %[1]s/%[2]s, "+
 			"or choose startGate: Assumed", kind, name, trust.ContentAnnotation(kind, name))
 	}
-	// Containers come after all init containers, and a sidecar has its place among these.
+	// Containers come after all init containers. A sidecar has its place among them.
 	for i, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if i < len(pod.Spec.InitContainers) && !sidecar(&c) {
 			continue

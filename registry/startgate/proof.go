@@ -16,40 +16,42 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Asked is what is asked of the pods of a relying party.
+// Asked is the evidence that a relying party requires of its pods.
 type Asked struct {
-	// Bundle is the ConfigMap of the anchors that they load, "" if they verify nothing.
+	// Bundle is the ConfigMap with the anchors that the pods load, "" if they verify nothing.
 	Bundle string
-	// Leaves are the Secrets of the leaves that they present.
+	// Leaves are the Secrets of the leaves that the pods present.
 	Leaves []string
-	// Assumed says that a pod without a start gate counts too.
+	// Assumed accepts pods without a start gate.
 	Assumed bool
 }
 
-// Content is a Secret or ConfigMap as it is now.
+// Content is the current state of a Secret or ConfigMap.
 type Content struct {
-	// Hash of it, "" if it does not exist or may not be used, and Superseded are those that it says it has replaced.
+	// Hash of the content, "" if the object does not exist or must not be used. Superseded lists the hashes that the
+	// object declares as replaced.
 	Hash       string
 	Superseded []string
-	// Shows are the fingerprints of its anchors, or of its leaf, and Beside those of the anchors that the Secret of a leaf has besides.
+	// Shows are the fingerprints of its anchors, or of its leaf. Beside are those of the anchors in the Secret of a
+	// leaf.
 	Shows, Beside []pki.Fingerprint
 }
 
-// Contents are those that are asked for.
+// Contents are the objects that an Asked names.
 type Contents struct {
 	Bundle Content
-	// Leaves in the order of Asked.
+	// Leaves in the order of Asked.Leaves.
 	Leaves []Content
 }
 
-// Proof is what is known of the processes of a pod.
+// Proof is what is known of a pod's processes.
 type Proof struct {
 	Trusts, Presents []pki.Fingerprint
 	// Failure says why nothing is known, and what to do.
 	Failure string
 }
 
-// Fault says why a pod proves nothing as it is written, "" if it can prove something.
+// Fault says why the pod, as it is written, cannot prove anything, "" if it can.
 func (a *Asked) Fault(pod *corev1.Pod) string {
 	if a.Bundle != "" {
 		if text := a.fault(pod, trust.ConfigMapKind, a.Bundle); text != "" {
@@ -79,13 +81,14 @@ func (a *Asked) fault(pod *corev1.Pod, kind trust.ObjectKind, name string) strin
 	return ungated(pod, kind, name, hash)
 }
 
-// Known says whether all that is asked for was seen of a process before: then nothing that is now could tell more.
+// Known reports whether an earlier observation of the process already covers everything. The current contents cannot
+// add to that.
 func (a *Asked) Known(before *trust.Observation) bool {
 	return before != nil && (a.Bundle == "" || len(before.Trusts) > 0) && len(before.Presents) >= len(a.Leaves)
 }
 
-// Prove says what the processes of a pod without a Fault have loaded, by what is now, which was read after the pod, and by what
-// was seen of the same processes before, nil if nothing was.
+// Prove derives what the processes of a pod without a Fault have loaded. It uses the current contents, which must be
+// read after the pod. before is what was observed of the same processes earlier, nil if nothing was.
 func (a *Asked) Prove(pod *corev1.Pod, now *Contents, before *trust.Observation) Proof {
 	before = cmp.Or(before, &trust.Observation{})
 	out := Proof{Trusts: before.Trusts, Presents: before.Presents}
@@ -100,14 +103,15 @@ func (a *Asked) Prove(pod *corev1.Pod, now *Contents, before *trust.Observation)
 		shows, why := now.Leaves[i].presents(pod, leaf)
 		out.Presents, unknown = union(out.Presents, shows), cmp.Or(unknown, why)
 	}
-	// What is known of a part is worth more than the reason why the rest is not: whoever waits for that says so.
+	// Report why nothing is known only if no part is: a step that waits for the rest reports that itself.
 	if len(out.Trusts)+len(out.Presents) == 0 {
 		out.Failure = unknown
 	}
 	return out
 }
 
-// trusts are the anchors of the bundle, as far as the Secrets of the leaves have them too: the program may verify by either.
+// trusts returns the anchors of the bundle that the Secrets of the leaves have too, if they have any: the program may
+// verify by either.
 func (a *Asked) trusts(pod *corev1.Pod, now *Contents) (shows []pki.Fingerprint, unknown string) {
 	shows, unknown = now.Bundle.of(pod, trust.ConfigMapKind, a.Bundle)
 	for i, leaf := range a.Leaves {
@@ -123,7 +127,8 @@ func (a *Asked) trusts(pod *corev1.Pod, now *Contents) (shows []pki.Fingerprint,
 	return shows, unknown
 }
 
-// presents is the leaf of a pod that names this content, or one that this has replaced: they have the same certificate.
+// presents returns the leaf of a pod that names this content, or one that it superseded: both have the same
+// certificate.
 func (c *Content) presents(pod *corev1.Pod, leaf string) (shows []pki.Fingerprint, unknown string) {
 	if c.Hash != "" && slices.Contains(c.Superseded, pod.Annotations[trust.ContentAnnotation(trust.SecretKind, leaf)]) {
 		return c.Shows, ""
@@ -131,7 +136,7 @@ func (c *Content) presents(pod *corev1.Pod, leaf string) (shows []pki.Fingerprin
 	return c.of(pod, trust.SecretKind, leaf)
 }
 
-// of is what a pod has loaded that names this content, or why that is not known.
+// of returns what a pod that names this content has loaded, or why that is unknown.
 func (c *Content) of(pod *corev1.Pod, kind trust.ObjectKind, name string) (shows []pki.Fingerprint, unknown string) {
 	key := trust.ContentAnnotation(kind, name)
 	if c.Hash != "" && pod.Annotations[key] == c.Hash {

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package truncate shortens texts to what the API takes. It consists of pure functions.
+// Package truncate shortens texts to the API's limits. All its functions are pure.
 package truncate
 
 import (
@@ -10,27 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of texts in bytes. Those of events are the API's (k8s.io/kubernetes/pkg/apis/core/validation), that of a message is
-// ours (apis/config/v1alpha1).
+// Bounds of texts in bytes. Those of events are the API's (k8s.io/kubernetes/pkg/apis/core/validation). That for
+// messages is ours (apis/config/v1alpha1).
 const (
 	MaxNote    = 1024
 	MaxAction  = 128
 	MaxMessage = 4096
 )
 
-// Note is the text of an event.
+// Note shortens the note of an event.
 func Note(text string) string { return To(text, MaxNote, more) }
 
-// Action is the action of an event, by which events of one object and reason are told apart.
+// Action shortens the action of an event. Events of one object and reason are told apart by it.
 func Action(text string) string { return To(text, MaxAction, more) }
 
-// Message is that of a condition or of a status.
+// Message shortens the message of a condition or of a status.
 func Message(text string) string { return To(text, MaxMessage, more) }
 
-// more stands at the end of what was shortened.
+// more ends a shortened text.
 const more = " ..."
 
-// To shortens a text to that many bytes, between characters; more is at its end then.
+// To cuts a text of more than longest bytes between characters, and ends it with more.
 func To(text string, longest int, more string) string {
 	if len(text) <= longest {
 		return text
@@ -42,7 +42,7 @@ func To(text string, longest int, more string) string {
 	return text[:end] + more
 }
 
-// maxNames is how many names are listed before the others are counted.
+// maxNames is how many names are listed before the rest is counted.
 const maxNames = 5
 
 // Names joins names for a message; there may be thousands of them.

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// reportAge is how old what a member reports of itself may be: a report that was kept back, or that is sent again, says
-// nothing of the process that runs now. It covers the clocks that are behind.
+// reportAge is how old a member's report may be. A delayed or replayed report says nothing of the process that runs
+// now. The bound also covers clocks that are behind.
 const reportAge = time.Minute
 
-// CheckAcknowledgement says whether a member may report an observation: it counts with the evidence kind acknowledgement,
-// and the report is of now and of a process that has not been replaced. A report of what was loaded before is as welcome as
-// any: of several processes, the one that lags is the one that matters. It returns a *Refusal or nil.
+// CheckAcknowledgement checks whether a member may report an observation. The member must count with the evidence
+// kind acknowledgement. The report must be current, and of a process that has not been replaced. Reports of old
+// content are accepted: among several processes, the one that lags matters. It returns a *Refusal or nil.
 func CheckAcknowledgement(d *Domain, party, member string, report *Observation, now time.Time) error {
 	p, observations, err := reporter(d, party, member)
 	if err != nil {
@@ -35,7 +35,8 @@ func CheckAcknowledgement(d *Domain, party, member string, report *Observation, 
 	case report.ObservedAt.Before(now.Add(-reportAge)):
 		return refuse("it was observed at %s, which is too long ago: look again and report that", report.ObservedAt.UTC().Format(time.RFC3339))
 	}
-	// What has lapsed says nothing: a clock that was ahead must not silence a pod, whose containers report under one UID, for ever.
+	// Skip expired evidence: a clock that was ahead must not silence a pod for ever, whose containers report under
+	// one UID.
 	for i := range observations {
 		if o := &observations[i]; o.Instance == report.Instance && o.Kind == Acknowledgement && o.Expires.After(now) && report.StartedAt.Before(o.StartedAt) {
 			return refuse("the process %s was started again at %s and has reported since", o.Instance, o.StartedAt.UTC().Format(time.RFC3339))
@@ -48,8 +49,8 @@ func refuse(format string, args ...any) error {
 	return &Refusal{Invariant: ContentDecides, Message: fmt.Sprintf(format, args...)}
 }
 
-// reporter is the evidence kind by which a member counts, and what is known of it. A member that counts by the roster alone
-// may report as before.
+// reporter returns the evidence kind by which a member counts, and its observations. A member that counts only by the
+// roster may still report.
 func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, error) {
 	var kind EvidenceKind
 	var observations []Observation
@@ -68,31 +69,31 @@ func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, err
 	return kind, observations, nil
 }
 
-// memberPlaceholder stands for the name of the member that is reported for.
+// memberPlaceholder stands for the name of the reported member.
 const memberPlaceholder = "{member}"
 
 // Reporters are the accounts that may acknowledge for the members of a party.
 type Reporters struct {
-	// Users and ServiceAccounts by name, with {member} for the name of the member. ServiceAccounts are those of the domain's
-	// namespace.
+	// Users and ServiceAccounts by name, with {member} for the name of the member. ServiceAccounts are in the
+	// domain's namespace.
 	Users, ServiceAccounts []string
 	// Groups may report for every member.
 	Groups []string
 }
 
-// Account is who the API server says that a report comes from.
+// Account is the sender of a report, as the API server authenticated it.
 type Account struct {
 	Name   string
 	Groups []string
-	// PodName and PodUID are those of the pod that the token of a service account is bound to, "" if it is bound to none.
+	// PodName and PodUID are of the pod that a service account token is bound to, "" if it is bound to none.
 	PodName, PodUID string
 }
 
-// serviceAccountPrefix begins the names of service accounts, before NAMESPACE:NAME.
+// serviceAccountPrefix precedes NAMESPACE:NAME in the name of a service account.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// Admit says whether an account may report for a member of a party in a namespace. Names are compared whole: an account
-// whose name only contains, or begins as, that of a reporter is another one.
+// Admit reports whether an account may report for a member of a party in a namespace. It compares whole names: an
+// account whose name only contains a reporter's name, or begins with it, does not match.
 func (r *Reporters) Admit(namespace, member string, a *Account) bool {
 	if a.Name == "" {
 		return false
@@ -105,8 +106,9 @@ func (r *Reporters) Admit(namespace, member string, a *Account) bool {
 		slices.ContainsFunc(r.Groups, func(group string) bool { return group != "" && slices.Contains(a.Groups, group) })
 }
 
-// ReportersOf returns who may report for the members of a party, nil if the party names nobody: then a right of the API
-// server decides. So it does for a party that counts by the roster alone: who reported for it is not configured any more.
+// ReportersOf returns the accounts that may report for the members of a party. It is nil if the party names none:
+// then the API server's RBAC decides. RBAC also decides for a party that only the roster has, as its reporters are
+// not configured any more.
 func ReportersOf(d *Domain, party string) *Reporters {
 	if p := d.Party(party); p != nil {
 		return p.Reporters
@@ -114,11 +116,11 @@ func ReportersOf(d *Domain, party string) *Reporters {
 	return nil
 }
 
-// ReportName is the name under which the right to acknowledge for one member is asked for.
+// ReportName is the name under which the right to acknowledge for one member is checked.
 func ReportName(signer, party, member string) string { return signer + "/" + party + "/" + member }
 
-// within says whether nobody may report by r who may not by other. Without any the API server's RBAC decides, which is neither
-// more nor less than a list.
+// within reports whether other admits every account that r admits. Without a list the API server's RBAC decides,
+// which is neither more nor less than a list.
 func (r *Reporters) within(other *Reporters) bool {
 	if r == nil || other == nil {
 		return r == other

@@ -17,7 +17,7 @@ type ActionKind string
 
 // Action kinds. Each is exactly one write to one object.
 const (
-	// GenerateActive makes the first CA in the slot active. Only where no live leaf could be cut off.
+	// GenerateActive makes the first CA in the slot active. It is used only where no live leaf could be cut off.
 	GenerateActive ActionKind = "GenerateActive"
 	// GenerateNext makes a CA in the slot next and clears a rotation request.
 	GenerateNext ActionKind = "GenerateNext"
@@ -31,17 +31,17 @@ const (
 	Promote ActionKind = "Promote"
 	// RetireAnchors writes Anchors to the bundle: what is left after the unused ones are gone.
 	RetireAnchors ActionKind = "RetireAnchors"
-	// WriteTrustStores writes the trust stores of the bundle, whose anchors stay as they are.
+	// WriteTrustStores writes the trust stores of the bundle, whose anchors stay.
 	WriteTrustStores ActionKind = "WriteTrustStores"
 	// DestroyPrevious removes the previous keys.
 	DestroyPrevious ActionKind = "DestroyPrevious"
 	// DropNext removes next on an abort that came in time, and clears the abort request.
 	DropNext ActionKind = "DropNext"
-	// ClearRequest deletes the record of a request that was answered, or that cannot be honoured.
+	// ClearRequest deletes the record of a request that was answered or cannot be honoured.
 	ClearRequest ActionKind = "ClearRequest"
-	// DropEvidence deletes a record of evidence that nobody needs any more.
+	// DropEvidence deletes an evidence record that nothing needs any more.
 	DropEvidence ActionKind = "DropEvidence"
-	// RecordRoster writes Roster to its record, always before the key that it is for.
+	// RecordRoster writes Roster to its record, always before the key for which it is recorded.
 	RecordRoster ActionKind = "RecordRoster"
 	// RecordMetadata brings annotations and labels up to date with the content.
 	RecordMetadata ActionKind = "RecordMetadata"
@@ -57,44 +57,44 @@ const (
 	RecordKind    ObjectKind = "RotationRecord"
 )
 
-// Action is one write that is safe in the state that was assessed. All actions of one Assessment are safe in any order
-// and when any of them fails.
+// Action is one write that is safe in the assessed state. All actions of one Assessment are safe in any order, also
+// when some of them fail.
 type Action struct {
 	Kind       ActionKind
 	ObjectKind ObjectKind
 	// Object is the name of the Secret or ConfigMap that is written.
 	Object string
-	// ResourceVersion that the decision was made on, "" if the object is created by this action.
+	// ResourceVersion that the decision is based on, "" if this action creates the object.
 	ResourceVersion string
 	// Profile of the certificate to make (GenerateActive, GenerateNext, IssueLeaf).
 	Profile pki.Profile
 	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
 	Authority pki.Fingerprint
-	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors), and of which to write trust stores
-	// (those of the bundle, and WriteTrustStores).
+	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). In writes of the
+	// bundle, and for WriteTrustStores, the trust stores are made of them.
 	Anchors []*pki.Certificate
-	// Stores are the trust stores that are written with the anchors. Those that AnnotationTrustStores names besides are removed.
+	// Stores are the trust stores to write with the anchors. Others that AnnotationTrustStores names are removed.
 	Stores []TrustStore
 	// Roster to write (RecordRoster).
 	Roster *Roster
-	// Request that is answered (ClearRequest): its record is deleted if it still has that UID.
+	// Request that is answered (ClearRequest). Its record is deleted if it still has that UID.
 	Request *Request
-	// Evidence that nobody needs (DropEvidence): its record is deleted if it still has that UID and resource version.
+	// Evidence to drop (DropEvidence). Its record is deleted if it still has that UID and resource version.
 	Evidence *EvidenceRecord
-	// Annotations and Labels to set (all kinds) and annotations to remove. Annotations that are derived from a
-	// certificate that the action itself makes are added by MetadataOf.
+	// Annotations and Labels to set (all kinds), and annotations to remove. MetadataOfSigner and MetadataOfLeaf add
+	// those that derive from a certificate that the action itself makes.
 	Annotations, Labels map[string]string
 	RemoveAnnotations   []string
-	// Irreversible actions are confirmed against live reads before they are done.
+	// Irreversible actions are confirmed against live reads first.
 	Irreversible bool
-	// Reason says why, for events: a full clause.
+	// Reason for the action, for events: a full clause.
 	Reason string
-	// Urgent actions are not held back by the pace of reissuing.
+	// Urgent actions are exempt from the pace of reissuing.
 	Urgent bool
 }
 
-// actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
-// decided on its result; leaves are independent of each other.
+// actions lists what may be done now. A write to the signer or the bundle comes alone, so that later steps are
+// decided on its result. Leaves are independent of each other.
 func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.has(ReasonOutlived) {
 		return nil
@@ -127,8 +127,8 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 	return append(a.recordMetadata(), a.dropEvidence()...)
 }
 
-// rebuildLost publishes a lost bundle again although something was recorded by a clock that was ahead: until then the signer, which is to be
-// deleted for that, is all that has the anchor of live leaves.
+// rebuildLost republishes a lost bundle even if a clock that was ahead recorded something. The operator must delete
+// the signer to mend that. Until the bundle is back, only the signer holds the anchor of live leaves.
 func (a *assessor) rebuildLost(out *Assessment) []Action {
 	if a.d.Bundle.Present || a.skewProblem() != nil || a.tooEarly(a.d.Signer.Active) {
 		return nil
@@ -156,13 +156,13 @@ func (a *assessor) bundleAction(kind ActionKind, anchors []*pki.Certificate, rea
 	})
 }
 
-// own are the anchors that this signer made.
+// own returns the anchors that this signer made.
 func (a *assessor) own(anchors []*pki.Certificate) []*pki.Certificate {
 	return slices.DeleteFunc(slices.Clone(anchors), func(ca *pki.Certificate) bool { return a.slot(ca) == SlotForeign })
 }
 
-// generateFirst makes the first CA of a domain, or replaces a CA that is lost or dead. What it replaces becomes previous, as
-// what every rotation replaces does.
+// generateFirst makes the first CA of a domain, or replaces a CA that is lost or expired. The replaced CA becomes
+// previous, as in every rotation.
 func (a *assessor) generateFirst(*Assessment) *Action {
 	s := &a.d.Signer
 	switch {
@@ -174,24 +174,23 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 			reason = a.wanted() + " and no leaf is live"
 		}
 		first := a.signerAction(GenerateActive, reason)
-		// It signs at once: whether anybody still needs another one is asked again.
+		// The new CA signs at once, so confirm first that no leaf depends on another one.
 		first.Irreversible = true
 		first.Annotations = a.answers(&s.Object, a.rotateRequest(&s.Object))
 		return a.withKey(first)
 	case s.Active == nil:
 		return a.withKey(a.signerAction(GenerateNext, "it does not exist, and leaves that may be live depend on a CA whose key is lost"))
 	case s.Next == nil:
-		// Whatever the stage is, it cannot end by a CA that is dead.
+		// No stage can end with an expired CA.
 		return a.withKey(a.signerAction(GenerateNext, a.wanted()+", and leaves that may be live depend on another CA"))
 	}
 	return nil
 }
 
-// usable says whether there is a CA that has not expired.
 func (a *assessor) usable(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(a.now) }
 
-// dropExpired drops a CA that nobody waits for any more, so that a rotation that was held up for too long can begin anew. A CA
-// that is dropped becomes previous: its key is destroyed when its anchor has left the bundle.
+// dropExpired drops a next CA that has expired, so that a rotation that was held up too long can start again. The
+// dropped CA becomes previous: its key is destroyed once its anchor has left the bundle.
 func (a *assessor) dropExpired(*Assessment) *Action {
 	s := &a.d.Signer
 	if s.Next == nil || s.Active == nil || a.usable(s.Next) {
@@ -201,8 +200,8 @@ func (a *assessor) dropExpired(*Assessment) *Action {
 	return action
 }
 
-// publish adds what is missing to the bundle, when it is beside every leaf: who shows that it has loaded the bundle has also started
-// with that. A bundle that was lost is rebuilt first, with what is in use.
+// publish adds missing anchors to the bundle once they are beside every leaf. A member that shows evidence of the
+// bundle has then also started with those anchors. A lost bundle is rebuilt first, with what is in use.
 func (a *assessor) publish(*Assessment) *Action {
 	missing := a.unpublished()
 	unspread := func(ca *pki.Certificate) bool { return len(a.withoutAnchor(ca)) > 0 }
@@ -218,17 +217,17 @@ func (a *assessor) publish(*Assessment) *Action {
 	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...), "it lacks "+subjectsOf(missing))
 }
 
-// aborts says whether the rotation in flight is to end, and may.
+// aborts reports whether an abort of the rotation in flight is requested and possible.
 func (a *assessor) aborts() bool { return a.abortRequest() != nil && a.abortable() }
 
-// abortable says whether a rotation is in flight and nothing depends on next. One that may not sign every leaf is no way out of an active CA
-// that has expired: without it another one is made.
+// abortable reports whether a rotation is in flight and nothing depends on next. If the active CA has expired, next
+// may go only if it cannot sign every leaf: the controller then makes another one.
 func (a *assessor) abortable() bool {
 	s := &a.d.Signer
 	return s.Next != nil && a.liveUnder(s.Next) == 0 && (a.usable(s.Active) || len(a.misfitsOf(s.Next)) > 0)
 }
 
-// abort drops next while nothing depends on it: on request, and if it was made by a clock that was ahead.
+// abort drops next while nothing depends on it: on request, or if a clock that was ahead made it.
 func (a *assessor) abort(*Assessment) *Action {
 	s := &a.d.Signer
 	reason := "an abort was requested and no leaf is signed by the new CA"
@@ -238,13 +237,13 @@ func (a *assessor) abort(*Assessment) *Action {
 		return nil
 	}
 	action := a.signerAction(DropNext, reason)
-	// Without a rotation the active CA has to sign again; whoever aborts takes its word for good.
+	// The active CA must sign again, so an abort withdraws the declaration of its compromise.
 	action.RemoveAnnotations = []string{AnnotationCompromised}
 	action.Annotations = a.answers(&s.Object, a.abortRequest())
 	return action
 }
 
-// promote makes next active once every member trusts it, or where nobody can be cut off.
+// promote makes next active once every member trusts it, or where no leaf could be cut off.
 func (a *assessor) promote(*Assessment) *Action {
 	s := &a.d.Signer
 	if s.Next == nil || !s.Next.ValidAt(a.now) || len(a.misfitsOf(s.Next)) > 0 {
@@ -274,7 +273,8 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 		return nil
 	}
 	action := a.signerAction(GenerateNext, reason)
-	// Who counts now does so until the rotation ends, so it must not be by a configuration that was edited before it was asked for.
+	// Members that count now count until the rotation ends. Confirm them, as the configuration may have been edited
+	// before the request.
 	action.Irreversible = true
 	m := MetadataOfSigner(a.d.Name, s.Active, s.Policy)
 	m.Annotations[AnnotationPlan] = finish(a.planSigner()).Hash
@@ -286,7 +286,7 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 	return a.withKey(action)
 }
 
-// retire takes the anchors out of the bundle that nothing needs any more.
+// retire removes the anchors from the bundle that nothing needs any more.
 func (a *assessor) retire(out *Assessment) *Action {
 	if out.Stage != Draining && out.Stage != Retiring {
 		return nil

@@ -21,19 +21,18 @@ const (
 
 // Aggregate is the state of a namespace's aggregate Secret and ConfigMap.
 type Aggregate struct {
-	// Configuration is the name of the RotationConfiguration that asks for the aggregate.
+	// Configuration is the name of the RotationConfiguration that declares the aggregate.
 	Configuration string
 
 	Secret    Object
 	ConfigMap Object
-	// Leaves are the names of the leaves that belong into the Secret, ordered.
+	// Leaves are the names of the leaves that belong in the Secret, ordered.
 	Leaves []string
-	// Pairs are the leaves that are in the Secret, by name; a pair whose key does not belong to its certificate is
-	// left out.
+	// Pairs are the leaves in the Secret, by name. A pair whose key does not match its certificate is left out.
 	Pairs map[string]pki.Fingerprint
-	// Bundles are the keys of the ConfigMap and the bundles they are copied from, ordered by key.
+	// Bundles are the keys of the ConfigMap and their source bundles, ordered by key.
 	Bundles []AggregatedBundle
-	// Anchors are what the ConfigMap holds, by key.
+	// Anchors are those in the ConfigMap, by key.
 	Anchors map[string][]pki.Fingerprint
 	// Foreign are keys of the Secret or ConfigMap that do not belong there, such as those of a node that left.
 	Foreign []string
@@ -45,9 +44,9 @@ type AggregatedBundle struct {
 	Bundle string
 }
 
-// AssessAggregate says how to bring an aggregate up to date with its sources. Nothing is written before every source
-// exists and is readable: what runs keeps what it has (NeverEmpty). Trust comes before leaves: while the ConfigMap is
-// behind, the Secret is not written.
+// AssessAggregate returns the actions that bring an aggregate up to date with its sources. Nothing is written before
+// every source exists and is readable: processes keep what they have (NeverEmpty). Trust comes before leaves: while
+// the ConfigMap is behind, the Secret is not written.
 func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*Bundle) ([]Action, []Blocker) {
 	if p := cmp.Or(a.Secret.Problem, a.ConfigMap.Problem); p != nil {
 		return nil, []Blocker{{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message}}
@@ -131,8 +130,8 @@ func (a *Aggregate) pairsDiffer(leaves map[string]*Leaf) bool {
 	return false
 }
 
-// JudgeAggregate says which invariants an edit of an aggregate breaks. It counts as in flight while one of these domains is
-// that it collects something of.
+// JudgeAggregate returns the invariants that an edit of an aggregate breaks. The aggregate counts as in flight while
+// any of the domains is that it collects from.
 func JudgeAggregate(before, after *Aggregate, domains []*Domain, now time.Time) []Violation {
 	j := &judge{stage: Stable}
 	for _, d := range domains {

@@ -46,7 +46,7 @@ func (a *assessor) neededBy(ca *pki.Certificate) []string {
 	return needs
 }
 
-// drainsUntil is until when leaves that no Secret holds may still be those of the former CA, zero if there are none.
+// drainsUntil returns until when leaves that no Secret holds may still be from the former CA, zero if there are none.
 // Without a recorded promotion the age of the active CA is the lower bound.
 func (a *assessor) drainsUntil() time.Time {
 	if a.d.Unlisted == nil || a.d.Signer.Active == nil {
@@ -59,7 +59,7 @@ func (a *assessor) drainsUntil() time.Time {
 	return since.Add(a.d.Unlisted.Drain + a.d.ClockSkew.Abs())
 }
 
-// namesOfBlockers are the members, by MemberName, or the objects.
+// namesOfBlockers returns the members, by MemberName, or the objects.
 func namesOfBlockers(blockers []Blocker) []string {
 	var out []string
 	for _, b := range blockers {
@@ -72,12 +72,12 @@ func namesOfBlockers(blockers []Blocker) []string {
 	return out
 }
 
-// former are the anchors that the domain is to lose, in the order of the bundle: those of earlier generations.
+// former returns the anchors of earlier generations that the domain must retire, in the order of the bundle.
 func (a *assessor) former() []*pki.Certificate {
 	return slices.DeleteFunc(a.earlier(), a.inseparable)
 }
 
-// earlier are the anchors of earlier generations, whatever is known of those who verify by them.
+// earlier returns the anchors of earlier generations, including those that must stay for now (inseparable).
 func (a *assessor) earlier() []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, ca := range a.d.Bundle.Anchors {
@@ -88,8 +88,9 @@ func (a *assessor) earlier() []*pki.Certificate {
 	return out
 }
 
-// inseparable says whether an anchor is that of the active CA from before it was renewed with its key, and servers verify by either of
-// which a probe can never tell which one they have loaded. It stays until the CA is replaced by one with another key.
+// inseparable reports whether an anchor is the active CA before a renewal with its key, and a probed server does not
+// prove the active one. No probe can tell which of the two a server has loaded. The anchor stays until a CA with
+// another key replaces the active one.
 func (a *assessor) inseparable(ca *pki.Certificate) bool {
 	active := a.d.Signer.Active
 	if same(ca, active) || ca.Expired(a.now) || !interchangeable(ca, active) || !ca.NotAfter.Before(active.NotAfter) {
@@ -98,8 +99,8 @@ func (a *assessor) inseparable(ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind == TLSProbe && len(a.untrusting(p, active).blockers) > 0 })
 }
 
-// waitsForTwin are those who do not show evidence of the active CA, which was renewed with the key of ca: until they do, leaves end
-// with ca.
+// waitsForTwin returns the members without evidence of the active CA, if that was renewed with the key of ca. Until
+// they show it, leaves end with ca.
 func (a *assessor) waitsForTwin(ca *pki.Certificate) []Blocker {
 	if active := a.d.Signer.Active; a.liveUnder(ca) > 0 && !same(ca, active) && interchangeable(ca, active) {
 		return a.waitsForTrust(a.parties, active)
@@ -107,8 +108,8 @@ func (a *assessor) waitsForTwin(ca *pki.Certificate) []Blocker {
 	return nil
 }
 
-// unpublished are the anchors that must be in the bundle and are not. A bundle that was lost is rebuilt from the slots
-// and from the CAs that live leaves carry with them.
+// unpublished returns the anchors that the bundle must have and lacks. A lost bundle is rebuilt from the slots and
+// from the CAs in the Secrets of live leaves.
 func (a *assessor) unpublished() []*pki.Certificate {
 	s := &a.d.Signer
 	lost := len(a.d.Bundle.Anchors) == 0
@@ -139,12 +140,14 @@ func (a *assessor) unpublished() []*pki.Certificate {
 // link is a CA that a leaf chains to.
 type link struct {
 	ca *pki.Certificate
-	// identified says that every verifier finds it, because each certificate on the way identifies its issuer (pki.Certificate.Identifies).
+	// identified says that every verifier finds it: each certificate on the path identifies its issuer
+	// (pki.Certificate.Identifies).
 	identified bool
 }
 
-// chainOf are the CAs that a leaf chains to: whoever signed it, whoever signed those, and so on, by the CAs of the slots,
-// the bundle and the leaf's own Secret. A root is needed by the leaves of its intermediates as by its own.
+// chainOf returns the CAs that a leaf chains to: its signer, the signer's signers, and so on, among the CAs of the
+// slots, the bundle and the leaf's own Secret. The leaves of intermediates need their root as much as its own leaves
+// do.
 func (a *assessor) chainOf(l *Leaf) []link {
 	known := slices.Concat(a.authorities, l.Authorities)
 	var chain []link
@@ -172,7 +175,7 @@ func (a *assessor) chainOf(l *Leaf) []link {
 	return chain
 }
 
-// isGeneration says whether a CA is one that this domain made, under the present name of its signer or a former one.
+// isGeneration reports whether this domain made a CA, under the present name of its signer or a former one.
 func (a *assessor) isGeneration(ca *pki.Certificate) bool {
 	names := []string{a.d.Signer.Name}
 	if a.d.Roster != nil {
@@ -181,8 +184,9 @@ func (a *assessor) isGeneration(ca *pki.Certificate) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return pki.IsGenerationOf(ca.CommonName, a.d.Namespace, name) })
 }
 
-// twins are the other anchors with the name and the key of a CA, which have not expired: those who trust them accept what it has
-// signed, until they end, if it is not identified by what they lack (pki.Certificate.Identifies).
+// twins returns the other, unexpired anchors with the name and key of a CA. Verifiers that trust them accept what the
+// CA has signed, until they end. The exception is a leaf that identifies something that they lack
+// (pki.Certificate.Identifies).
 func (a *assessor) twins(ca *pki.Certificate) []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, other := range a.d.Bundle.Anchors {
@@ -193,19 +197,19 @@ func (a *assessor) twins(ca *pki.Certificate) []*pki.Certificate {
 	return out
 }
 
-// sameKey says whether two CAs have one key and one name.
+// sameKey reports whether two CAs have the same key and name.
 func sameKey(a, b *pki.Certificate) bool {
 	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
 }
 
-// interchangeable says whether verifiers cannot tell two CAs apart by what they sign from now on.
+// interchangeable reports whether verifiers cannot tell two CAs apart by what they sign from now on.
 func interchangeable(a, b *pki.Certificate) bool {
 	return sameKey(a, b) && (a.SubjectKeyID == b.SubjectKeyID || a.SubjectKeyID == "" || b.SubjectKeyID == "")
 }
 
-// acceptedUntil is until when a leaf of ca is accepted by all who verify it: to the end of ca where they have loaded it,
-// and to the end of the first of its twins where that is not proven of everybody. A CA that was renewed with its key and
-// name is another anchor, and has to be loaded before leaves may outlive the former one.
+// acceptedUntil returns until when all verifiers accept a leaf of ca. That is the end of ca if there is evidence that
+// all have loaded it, else the end of its first twin. A CA that was renewed with its key and name is another anchor:
+// verifiers must load it before leaves may outlive the former one.
 func (a *assessor) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
 	until := ca.NotAfter
 	twins := a.twins(ca)
@@ -220,7 +224,7 @@ func (a *assessor) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
 	return until
 }
 
-// replaceable says whether everybody who verifies a leaf has loaded another anchor that accepts it in place of ca.
+// replaceable reports whether all verifiers of a leaf have loaded another anchor that accepts it in place of ca.
 func (a *assessor) replaceable(ca *pki.Certificate, leaf string) bool {
 	l := a.leaves[leaf]
 	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool {

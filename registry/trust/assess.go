@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Assess derives stage, blockers and next actions of a domain at one moment.
+// Assess derives the stage, blockers and next actions of a domain at one moment.
 func Assess(d *Domain, now time.Time) *Assessment {
 	a := newAssessor(d, now)
 	out := &Assessment{
@@ -29,51 +29,52 @@ func Assess(d *Domain, now time.Time) *Assessment {
 	return out
 }
 
-// assessor is a Domain with what is derived from it for one Assess or Judge. newAssessor fills it in; what is asked of it
-// afterwards changes nothing, except that what was derived is remembered.
+// assessor is a Domain with what is derived from it for one Assess or Judge. After newAssessor, methods change
+// nothing but the caches.
 type assessor struct {
 	d   *Domain
 	now time.Time
-	// leaves by name, parties as they count (roster.go), verifiers of each leaf by its name.
+	// leaves by name, parties as they count (counted.go), verifiers of each leaf by its name.
 	leaves    map[string]*Leaf
 	parties   []*Party
 	verifiers map[string][]*Party
-	// named are the members of the configuration, if there is a roster to compare them with.
+	// named are the members of the configuration, set if there is a roster to compare them with.
 	named *names
 	// held are the names of the leaves that a member is known to present.
 	held map[string]bool
-	// abandoned are the names of the leaves that only members presented which are proven to be gone. It is asked of leaves
-	// that the configuration does not name.
+	// abandoned are the names of the leaves whose every presenting member is proven to be gone. It is set only if
+	// there are leaves that the configuration does not name.
 	abandoned map[string]bool
-	// idle are the members that cannot run yet; startedWith are the leaves with which the roster says that members have started.
+	// idle are the members that cannot run yet. startedWith are the leaves of the members that the roster records as
+	// started.
 	idle        map[*Member]bool
 	startedWith []string
 	// unrotated says that the content shows no rotation in flight.
 	unrotated bool
-	// authorities are the CAs of the slots and the bundle; claimed are those that only leaf Secrets carry.
+	// authorities are the CAs of the slots and the bundle. claimed are those that only leaf Secrets carry.
 	authorities, claimed []*pki.Certificate
 	inBundle             map[pki.Fingerprint]bool
 	// published is when each anchor was published, as far as recorded.
 	published map[pki.Fingerprint]time.Time
-	// signers of the leaves by leaf name; nil where none of the known CAs signed it.
+	// signers of the leaves by leaf name, nil if no known CA signed the leaf.
 	signers map[string]*pki.Certificate
-	// under are the names of the live leaves by the fingerprint of each CA by which some verifier accepts them; borne counts those
-	// that every verifier accepts by a CA, and lives all live ones.
+	// under are the live leaves that some verifier accepts by a CA, by its fingerprint. borne counts those that every
+	// verifier accepts by the CA. lives counts all live leaves.
 	under map[pki.Fingerprint][]string
 	borne map[pki.Fingerprint]int
 	lives int
-	// unreadable are the leaves that exist and cannot be read: they may chain to anything.
+	// unreadable are the leaves that exist and cannot be read: they may chain to any CA.
 	unreadable []string
-	// observations are those of each member that say something of what runs now.
+	// observations are those of each member that apply to its running processes.
 	observations map[*Member][]*Observation
-	// trust remembers who does not show evidence of a CA, deliveries who does not show evidence of a delivery, and toRecord
+	// trust caches the members without evidence of a CA, deliveries those without evidence of a delivery, toRecord
 	// the roster.
 	trust map[trustKey]lacking
-	// lacking are the leaves without an anchor beside them; every leaf asks for the same.
+	// lacking caches the leaves without an anchor beside them.
 	lacking    map[pki.Fingerprint][]Blocker
 	deliveries *lacking
 	toRecord   *Roster
-	// misfits remembers the leaves that a CA cannot sign (misfitsOf).
+	// misfits caches the leaves that a CA cannot sign (misfitsOf).
 	misfits map[pki.Fingerprint][]misfit
 }
 
@@ -107,7 +108,7 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 	return a
 }
 
-// newContent is newAssessor up to who counts.
+// newContent is newAssessor without the parties and members that count.
 func newContent(d *Domain, now time.Time) *assessor {
 	a := &assessor{
 		d: d, now: now,
@@ -129,7 +130,7 @@ func newContent(d *Domain, now time.Time) *assessor {
 		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
 	}
 	a.collectAuthorities()
-	// What is said of an anchor before it is published is nobody's record.
+	// Ignore the recorded time of an anchor that is not published: no record of the controller says that.
 	maps.DeleteFunc(a.published, func(f pki.Fingerprint, _ time.Time) bool { return !a.inBundle[f] })
 	if slices.ContainsFunc(d.Leaves, func(l Leaf) bool { return l.Unnamed }) {
 		a.abandoned = Abandoned(d)
@@ -178,7 +179,7 @@ func (a *assessor) collectAuthorities() {
 	}
 }
 
-// signerOf finds the CA that signed a leaf: those of the slots and the bundle first, then what the leaf Secrets carry.
+// signerOf finds the CA that signed a leaf: first among the slots and the bundle, then in the leaf's Secret.
 func (a *assessor) signerOf(l *Leaf) *pki.Certificate {
 	if l.Certificate == nil {
 		return nil
@@ -189,7 +190,7 @@ func (a *assessor) signerOf(l *Leaf) *pki.Certificate {
 	return signerAmong(l.Certificate, l.Authorities)
 }
 
-// signerAmong prefers the CA that every verifier takes for the issuer to one of its key and name.
+// signerAmong prefers the CA that every verifier takes for the issuer to a twin with its key and name.
 func signerAmong(c *pki.Certificate, authorities []*pki.Certificate) *pki.Certificate {
 	var twin *pki.Certificate
 	for _, ca := range authorities {

@@ -25,8 +25,8 @@ const (
 // Slot of a CA certificate in a trust domain.
 type Slot string
 
-// Slots. Retired is a former generation of the signer that is only an anchor any more; Foreign is an anchor that the
-// signer never made.
+// Slots. Retired is a former generation of the signer, only an anchor now. Foreign is an anchor that the signer never
+// made.
 const (
 	SlotActive   Slot = "active"
 	SlotNext     Slot = "next"
@@ -50,18 +50,18 @@ const (
 	Resumable        Invariant = "Resumable"
 	ContentDecides   Invariant = "ContentDecides"
 	NoSilentWait     Invariant = "NoSilentWait"
-	// ReleasedByName: what a configuration has made or adopted stays its own, and guarded, until it is released by name.
+	// ReleasedByName: what a configuration made or adopted stays its own, and guarded, until it is released by name.
 	ReleasedByName Invariant = "ReleasedByName"
 )
 
-// Assessment is what the model says of a Domain at one moment.
+// Assessment is the state of a Domain at one moment.
 type Assessment struct {
 	Stage Stage
 	// StageSince is when the stage began, zero for Stable and where the content does not tell.
 	StageSince time.Time
 	// StageDeadline is when the stage counts as overdue, zero for Stable.
 	StageDeadline time.Time
-	// Newest is the CA that members are expected to trust: next if there is one, else active; nil if neither.
+	// Newest is the CA that members are expected to trust: next if there is one, else active, nil if neither.
 	Newest *pki.Certificate
 	// SignerDue is when the active CA is due for rotation, zero if there is none.
 	SignerDue time.Time
@@ -69,7 +69,7 @@ type Assessment struct {
 	Leaves  []LeafAssessment
 	Anchors []AnchorAssessment
 	Members []MemberAssessment
-	// Blockers are what the rotation waits for; empty when nothing is waited for.
+	// Blockers are what the rotation waits for, empty if for nothing.
 	Blockers []Blocker
 	// Problems of objects and of the configuration, in a stable order.
 	Problems []Problem
@@ -79,7 +79,7 @@ type Assessment struct {
 	Recheck time.Time
 }
 
-// LeafAssessment is what the model says of one leaf.
+// LeafAssessment is the state of one leaf.
 type LeafAssessment struct {
 	Name string
 	// Unnamed says that the configuration does not name the leaf any more.
@@ -90,64 +90,64 @@ type LeafAssessment struct {
 	SignedBySlot Slot
 	// Due is when the leaf is due for renewal, zero if it does not exist.
 	Due time.Time
-	// Trusted and Verifiers count the members that verify this leaf, and those that trust its signer. Where the signer
-	// is unknown nobody trusts it.
+	// Verifiers counts the members that verify this leaf, Trusted those of them that trust its signer. If the signer
+	// is unknown, Trusted is 0.
 	Trusted, Verifiers int
 	// Usable says that the leaf exists, is readable, within its validity, and that its signer is in the bundle.
 	Usable bool
-	// Waiting says why the leaf is not (re)issued although it should be; nil if it is fine or an action is listed.
+	// Waiting says why a leaf is not (re)issued although it should be. It is nil if the leaf is fine or an action is
+	// listed.
 	Waiting []Blocker
 }
 
-// AnchorAssessment is what the model says of one anchor of the bundle.
+// AnchorAssessment is the state of one anchor of the bundle.
 type AnchorAssessment struct {
 	Certificate *pki.Certificate
 	Slot        Slot
 	// Leaves is how many live leaves in Secrets chain to the anchor.
 	Leaves int
-	// Trusted and Members count the members that have loaded the anchor, and all members.
+	// Trusted counts the members that have loaded the anchor, Members all members.
 	Trusted, Members int
-	// SafeToRemove says that nothing needs the anchor. NeededBy says what does otherwise.
+	// SafeToRemove says that nothing needs the anchor. Otherwise NeededBy lists what does.
 	SafeToRemove bool
 	NeededBy     []string
 }
 
-// MemberAssessment is what the model says of one member of a relying party.
+// MemberAssessment is the state of one member of a relying party.
 type MemberAssessment struct {
 	Party, Member string
 	Kind          EvidenceKind
 	// Verifies says that the member verifies leaves at all.
 	Verifies bool
-	// Known says that there is current evidence, of whatever it says. In the stage Stable nobody renews evidence, so that
-	// what has lapsed is not known there.
+	// Known says that there is current evidence, for or against. In the stage Stable evidence is not renewed, so
+	// lapsed evidence leaves a member unknown there.
 	Known bool
-	// Reason why the operator asks for no evidence (kind None), or what is assumed by the evidence that is asked for, "" if nothing.
+	// Reason why no evidence is required (kind None), or what the required evidence assumes, "" if nothing.
 	Reason string
-	// Waiver that is in force, nil if there is none.
+	// Waiver in force, nil if there is none.
 	Waiver *Waiver
 	// Trusted says that there is evidence that the member has loaded the newest CA.
 	Trusted bool
-	// Delivered says that there is evidence that it presents the current content of every leaf that it holds.
+	// Delivered says that there is evidence that the member presents the current content of every leaf that it holds.
 	Delivered bool
-	// LastChange of its observation, zero if there is none.
+	// LastChange of its observations, zero if there are none.
 	LastChange time.Time
-	// Message says why not trusted or not delivered, "" otherwise.
+	// Message says why the member is not trusted or not delivered, "" otherwise.
 	Message string
 }
 
-// InFlight says whether a rotation is under way.
+// InFlight reports whether a rotation is in flight.
 func (a *Assessment) InFlight() bool { return a.Stage != Stable }
 
-// ClockDoubted says whether nothing is done because the clock is not believed.
+// ClockDoubted reports whether nothing is done because the clock is in doubt.
 func (a *Assessment) ClockDoubted() bool { return a.has(ReasonClockSkewed) }
 
-// has says whether there is a problem for that reason.
 func (a *Assessment) has(reason Reason) bool {
 	return slices.ContainsFunc(a.Problems, func(p Problem) bool { return p.Reason == reason })
 }
 
-// Blocked says whether the rotation waits and nothing can be done by the controller. What the API server refuses is
-// tried again, but cannot be done.
+// Blocked reports whether the rotation waits and the controller can do nothing. Writes that the API server refuses
+// are retried, but do not count as possible.
 func (a *Assessment) Blocked() bool {
 	if len(a.Blockers) == 0 {
 		return false

@@ -5,15 +5,15 @@ package trust
 
 import "fmt"
 
-// Consents says whether an object with these annotations may be used for a configuration of its namespace: read for its key,
-// signed with, overwritten, collected or copied. That the configuration names the object is no consent, as whoever writes a
-// configuration need not be allowed to touch a Secret.
+// Consents reports whether a configuration of the namespace may use an object with these annotations: read its key,
+// sign with it, overwrite, collect or copy it. Naming the object in the configuration is no consent, as the author of
+// a configuration need not have access to Secrets.
 func Consents(annotations map[string]string, configuration string) bool {
 	return configuration != "" && annotations[AnnotationConfiguration] == configuration
 }
 
-// NotAdopted is what the model knows of an object that a configuration names and that does not consent to it: that it is there,
-// and how it gets to consent.
+// NotAdopted returns what the model knows of an object that a configuration names and that does not consent to it:
+// its existence, and how to adopt it.
 func NotAdopted(kind ObjectKind, o *Object, namespace, configuration string) Object {
 	out := Existence(o)
 	out.Problem = &Problem{
@@ -24,21 +24,21 @@ func NotAdopted(kind ObjectKind, o *Object, namespace, configuration string) Obj
 	return out
 }
 
-// Existence is an object of which nothing else is known than that it exists.
+// Existence is an object without anything but its existence.
 func Existence(o *Object) Object {
 	return Object{Name: o.Name, Present: true, UID: o.UID, ResourceVersion: o.ResourceVersion, Created: o.Created}
 }
 
-// Unadopted says whether an object exists that its configuration names and that does not consent to it.
+// Unadopted reports whether an object exists that its configuration names and that does not consent to it.
 func (o *Object) Unadopted() bool { return o.Problem != nil && o.Problem.Reason == ReasonNotAdopted }
 
-// Released says whether an edit takes the consent from an object that had given it.
+// Released reports whether an edit removes the consent of an object.
 func Released(before, after *Object) bool {
 	return before.Present && !before.Unadopted() && after.Present && after.Unadopted()
 }
 
-// consenting gives the consent to what the actions write: an object that they make has it from its birth, and they change none
-// that does not have it.
+// consenting adds the consent to what the actions write. New objects have it from their creation. Objects without
+// consent are never written.
 func consenting(actions []Action, configuration string) []Action {
 	for i := range actions {
 		action := &actions[i]

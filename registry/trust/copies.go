@@ -13,11 +13,11 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// MaxAcceptedCopies bounds what one Namespace is asked for. The API server bounds the text.
+// MaxAcceptedCopies bounds the entries that are read of one Namespace. The API server bounds the text.
 const MaxAcceptedCopies = 1000
 
-// AcceptedCopy is one entry of the annotation CopiesFrom: the namespace that has the entry accepts an object of that kind and
-// name from the configurations of the namespace From. There is nothing that stands for several names or namespaces.
+// AcceptedCopy is one entry of the annotation CopiesFrom. The namespace with the entry accepts an object of that kind
+// and name from the configurations of the namespace From. There are no wildcards.
 type AcceptedCopy struct {
 	From string
 	Kind ObjectKind
@@ -35,7 +35,7 @@ var (
 	objectNames   = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
-// ParseCopiesFrom reads the annotation CopiesFrom. An entry that is not understood takes no other with it.
+// ParseCopiesFrom reads the annotation CopiesFrom. An invalid entry does not affect the others.
 func ParseCopiesFrom(text string) ([]AcceptedCopy, []RefusedEntry) {
 	var accepted []AcceptedCopy
 	var refused []RefusedEntry
@@ -73,7 +73,7 @@ func parseEntry(entry string) (AcceptedCopy, string) {
 	return a, ""
 }
 
-// shown is as much of an entry as belongs in a message.
+// shown shortens an entry for a message.
 func shown(entry string) string {
 	const most = 80
 	if len(entry) <= most {
@@ -82,32 +82,33 @@ func shown(entry string) string {
 	return strings.ToValidUTF8(entry[:most], "") + "..."
 }
 
-// CopyVerdict says whether a copy may be where it is.
+// CopyVerdict says whether a copy may exist where it is.
 type CopyVerdict int
 
-// Verdicts. What is withdrawn is taken back, what is undecided stays as it is, and neither is written.
+// Verdicts. A withdrawn copy is deleted, an undecided one stays as it is. Neither is written.
 const (
 	CopyUndecided CopyVerdict = iota
 	CopyWithdrawn
 	CopyAllowed
 )
 
-// CopyConsent is what a copy into another namespace, or within one, rests on.
+// CopyConsent is the consent that a copy into another namespace, or within one, rests on.
 type CopyConsent struct {
-	// Copy as the destination would accept it, and the Namespace that it is in.
+	// Copy as the destination would accept it, and the Namespace that the copy is in.
 	Copy        AcceptedCopy
 	Destination string
 	// SourceManaged says that the Namespace of the source exists and has the label LabelManaged.
 	SourceManaged bool
-	// Asked says that a configuration of the source's namespace asks for it; Unreadable names the configurations that might.
+	// Asked says that a configuration of the source's namespace asks for the copy. Unreadable names configurations
+	// that might.
 	Asked      bool
 	Unreadable []string
 	// Accepted is the annotation CopiesFrom of the destination.
 	Accepted string
 }
 
-// JudgeCopy says whether the copy may be there, and if not, why and what to do. A configuration that cannot be read takes
-// nothing from anybody; whatever else is missing takes the copy back.
+// JudgeCopy says whether the copy may exist, and if not, why and what to do. An unreadable configuration withdraws no
+// copy. Anything else that is missing does, except the label of the copy's own namespace: nothing is written there.
 func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
 	same := c.Destination == c.Copy.From
 	if !c.SourceManaged {
@@ -132,7 +133,7 @@ func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
 	return CopyWithdrawn, "no configuration of namespace " + c.Copy.From + " asks for it"
 }
 
-// refusedOf names the entries about a namespace that accept nothing. Those about others are none of its business.
+// refusedOf names the entries about a namespace that accept nothing. It hides those about other namespaces.
 func refusedOf(from string, refused []RefusedEntry) string {
 	var texts []string
 	for _, r := range refused {
@@ -146,28 +147,28 @@ func refusedOf(from string, refused []RefusedEntry) string {
 	return " (" + strings.Join(texts, ", ") + ")"
 }
 
-// CopyAssessment says whether a copy of a bundle or a leaf may be brought up to date. Whoever reads a copy takes part in
-// the protocol as whoever reads the source does, so what may not happen to the source is not spread either.
+// CopyAssessment says whether a copy of a bundle or a leaf may be updated. Readers of a copy take part in the
+// protocol like readers of the source. So a change that the source must not have is not copied either.
 type CopyAssessment struct {
-	// Blockers say why the copy has to stay as it is; empty if it may be written.
+	// Blockers say why the copy must stay as it is, empty if it may be written.
 	Blockers []Blocker
-	// Anchors that the copy of a bundle has to hold, in order. Empty for a leaf, and if there are blockers.
+	// Anchors that the copy of a bundle must hold, in order. Empty for a leaf, and if there are blockers.
 	Anchors []*pki.Certificate
-	// Kept are the anchors among them that the bundle does not hold any more, and who needs them.
+	// Kept are those of the Anchors that the bundle no longer holds, and what needs them.
 	Kept []KeptAnchor
 	// Recheck is the next moment at which time alone changes the assessment, zero if never.
 	Recheck time.Time
 }
 
-// KeptAnchor is one that a copy does not lose though its bundle has.
+// KeptAnchor is an anchor that stays in a copy although its bundle lost it.
 type KeptAnchor struct {
 	Certificate *pki.Certificate
 	NeededBy    []string
 }
 
-// AssessBundleCopy says what the copy of the domain's bundle has to hold that holds the anchors held now. It gains every
-// anchor of the bundle at once. It loses one only if the bundle could lose it now (AnchorInUse), so that a bundle that
-// somebody cut down, or that came back from a backup, takes nothing with it. Without a bundle to copy it stays as it is
+// AssessBundleCopy returns what a copy of the domain's bundle must hold; held are its anchors now. A copy gains every
+// anchor of the bundle at once. It loses an anchor only if the bundle could lose it now (AnchorInUse). So a bundle
+// that was cut down, or restored from a backup, removes nothing from copies. Without a bundle the copy stays as it is
 // (NeverEmpty).
 func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAssessment {
 	object := configMap(d.Bundle.Name)
@@ -202,9 +203,9 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 	return out
 }
 
-// AssessLeafCopy says whether the content of a leaf may be copied. What the controller issued always may. A leaf that
-// somebody else put there is held to the same rules first: everybody who verifies it has loaded the CA that signed it
-// (TrustBeforeUse), and it is a leaf and ends within its signer (LeafWithinSigner).
+// AssessLeafCopy reports whether the content of a leaf may be copied. What the controller issued always may. A leaf
+// from elsewhere must first follow the same rules: all its verifiers have loaded its CA (TrustBeforeUse), and it is
+// no CA and ends within its signer (LeafWithinSigner).
 func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 	a := newAssessor(d, now)
 	object, again := secret(name), a.changes()

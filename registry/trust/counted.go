@@ -8,17 +8,19 @@ import (
 	"slices"
 )
 
-// contentUnrotated says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
+// contentUnrotated reports whether the content shows no rotation in flight. Unlike the stage it does not depend on
+// the members that count.
 func (a *assessor) contentUnrotated() bool {
 	s := &a.d.Signer
 	return s.Active != nil && s.Next == nil && len(s.Previous)+len(a.former()) == 0 && !a.leavesBehind()
 }
 
-// counted are the parties as they count: those of the configuration and, while a rotation is in flight, everybody who has
-// counted in it, by the evidence that was asked for then. At rest the configuration decides who there is. The member of a
-// node counts until it is proven to be gone, or released by name, as long as its party is configured, as nobody removes a process
-// by changing a label. With the party the operator has said that nobody of it is to be waited for, except for leaves that were not released:
-// whoever alone presents one counts on.
+// counted returns the parties as they count. In flight these are the parties of the configuration, and every member
+// that has counted in the rotation, by the evidence that was required then. At rest the configuration decides.
+//
+// While its party is configured, a node's member counts until it is proven to be gone or released by name: a changed
+// label stops no process. By removing the party, the operator says not to wait for its members. The exception is an
+// unreleased leaf: a member that alone presents one still counts.
 //
 //	            in the configuration      in the roster              counts
 //	in flight   yes                       no                         as configured
@@ -48,8 +50,8 @@ func (a *assessor) counted() []*Party {
 	return parties
 }
 
-// countedAs are the parties of counted with that name, with the members that have that name alone. It is for whoever asks
-// about one of thousands.
+// countedAs returns the parties of counted with that name, with only the members of that name. It saves callers that
+// need one of thousands of members the full list.
 func (a *assessor) countedAs(party, member string) []*Party {
 	var out []*Party
 	for i := range a.d.Parties {
@@ -67,7 +69,7 @@ func (a *assessor) countedAs(party, member string) []*Party {
 	configured := len(out) > 0
 	for i := range a.d.Roster.Members {
 		r := &a.d.Roster.Members[i]
-		// Of a party that only the roster has, it is asked whether anybody counts.
+		// Of a party that only the roster has, the caller asks whether any member counts.
 		if r.Party != party || (configured && r.Member != member) {
 			continue
 		}
@@ -78,7 +80,8 @@ func (a *assessor) countedAs(party, member string) []*Party {
 	return out
 }
 
-// recorded is the party of a member of the roster as far as the configuration does not say the same, nil if it does.
+// recorded returns the party of a roster member as far as it differs from the configuration. It is nil if the
+// configuration says the same, or if the member does not count.
 func (a *assessor) recorded(r *RosterMember) *Party {
 	at := a.named.of(r)
 	if at == nil {
@@ -87,7 +90,7 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
 		if r.Pod {
-			// Nobody looks at it any more. It may have been started since, even if it was not when it was recorded.
+			// The pod is not observed any more. It may have started since it was recorded as not started.
 			p.Members[0].Pod = &Pod{Started: true}
 		}
 		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
@@ -103,8 +106,9 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	return p
 }
 
-// countsAtRest says whether a member of the roster that is not configured counts although no rotation is in flight: that of a
-// node which its party no longer chooses, and which was not released, or which alone presents a leaf that was not released.
+// countsAtRest reports whether an unconfigured member of the roster counts although no rotation is in flight. That is
+// a node's member which its party no longer selects, and which is not released. In any case it counts if it alone
+// presents an unreleased leaf.
 func countsAtRest(d *Domain, r *RosterMember) bool {
 	if r.Instance == "" || r.Pod {
 		return false
@@ -115,23 +119,21 @@ func countsAtRest(d *Domain, r *RosterMember) bool {
 	})
 }
 
-// holds says whether a member of the configuration presents a leaf.
 func (d *Domain) holds(leaf string) bool {
 	return slices.ContainsFunc(d.Parties, func(p Party) bool { return p.holds(leaf) })
 }
 
-// holds says whether a member of the party presents a leaf.
 func (p *Party) holds(leaf string) bool {
 	return slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
 }
 
-// watched says whether evidence of a kind is what the system itself has seen, as long as it is configured to look.
+// watched reports whether the controller itself observes evidence of a kind, as long as it is configured to.
 func watched(kind EvidenceKind) bool {
 	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout || kind == Mounted || kind == CABundle
 }
 
-// stillVerified are the leaves that a member of the roster verifies: those that were recorded, and what its party verifies
-// of those that are new. It cannot be known which those are if the party is gone, or is said to verify nothing any more.
+// stillVerified returns the leaves that a member of the roster verifies: the recorded ones, and the new ones that its
+// party verifies. If the party is gone, or verifies nothing any more, it may verify any new leaf.
 func (a *assessor) stillVerified(r *RosterMember) []string {
 	if r.VerifiesNothing {
 		return r.Verifies
@@ -157,7 +159,7 @@ func (r *RosterMember) party(m Member) *Party {
 	}
 }
 
-// unconfigured are the members, by MemberName, that count though the configuration does not name them.
+// unconfigured returns the members, by MemberName, that count although the configuration does not name them.
 func (a *assessor) unconfigured() []string {
 	var out []string
 	for p, m := range each(a.parties) {
@@ -168,13 +170,13 @@ func (a *assessor) unconfigured() []string {
 	return sortedSet(out)
 }
 
-// covers says whether a configured member promises all that was recorded of it.
+// covers reports whether a configured member must prove at least what was recorded of it.
 func covers(p *Party, m *Member, r *RosterMember, presents []string) bool {
 	return p.Kind == r.Kind && p.Grace >= r.Grace && (r.VerifiesNothing || !p.VerifiesNothing) &&
 		contains(p.Verifies, r.Verifies) && contains(m.Holds, presents)
 }
 
-// contains says whether all has everything of some, which is mostly the same and in the same order.
+// contains reports whether all has every element of some. Mostly they are equal.
 func contains(all, some []string) bool {
 	if slices.Equal(all, some) {
 		return true
@@ -193,10 +195,10 @@ func (a *assessor) unreleased(leaves []string) []string {
 	return slices.DeleteFunc(slices.Clone(leaves), func(name string) bool { return slices.Contains(a.d.Released, name) })
 }
 
-// notStarted are the members that cannot run yet: those of nodes because no leaf was ever issued to their name, and pods because
-// no container of theirs was started. Nobody has to wait for them: whoever starts later loads what is published then. They
-// begin to count with their first leaf, or the first start of a container. A node that comes back with another address may run
-// with the leaf that it had.
+// notStarted returns the members that cannot run yet: nodes' members for whose name no leaf was ever issued, and pods
+// without a started container. No rotation waits for them, as they load what is published when they start. They count
+// from their first leaf, or the first start of a container. A node that returns with another address may run with its
+// old leaf.
 func (a *assessor) notStarted() map[*Member]bool {
 	idle := map[*Member]bool{}
 	for p, m := range each(a.parties) {
@@ -207,7 +209,7 @@ func (a *assessor) notStarted() map[*Member]bool {
 	return idle
 }
 
-// started says whether a member may be running. Where nothing tells it does.
+// started reports whether a member may be running. Without any sign it returns true.
 func (a *assessor) started(p *Party, m *Member) bool {
 	switch {
 	case m.Pod != nil:
@@ -232,13 +234,13 @@ func (a *assessor) started(p *Party, m *Member) bool {
 	return false
 }
 
-// wasIssued says whether the Secret of a leaf is there, whatever it holds.
+// wasIssued reports whether the Secret of a leaf exists, readable or not.
 func (a *assessor) wasIssued(leaf string) bool {
 	l := a.leaves[leaf]
 	return l != nil && l.Present && !l.Unadopted()
 }
 
-// presentedByStarted are the leaves of the members that are recorded as started, ordered.
+// presentedByStarted returns the leaves of the members that are recorded as started, ordered.
 func presentedByStarted(roster *Roster) (leaves []string) {
 	if roster == nil {
 		return nil
@@ -251,35 +253,34 @@ func presentedByStarted(roster *Roster) (leaves []string) {
 	return sortedSet(leaves)
 }
 
-// wasPresented says whether a member of any party is recorded as started with a leaf.
+// wasPresented reports whether a member of any party is recorded as started with a leaf.
 func (a *assessor) wasPresented(leaf string) bool {
 	_, found := slices.BinarySearch(a.startedWith, leaf)
 	return found
 }
 
-// compareMembers is the order of a roster.
 func compareMembers(x, y RosterMember) int {
 	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
 }
 
-// met says whether anything was seen of a process. That nothing answers says nothing of whether it runs.
+// met reports whether a process was ever observed. A failure to answer does not tell whether it runs.
 func met(o *Observation) bool {
 	return o.Failure == "" || len(o.Trusts)+len(o.TrustedSubjects)+len(o.Presents) > 0
 }
 
-// place is where the configuration has a member.
+// place is the party and member of the configuration that a name refers to.
 type place struct {
 	party  *Party
 	member *Member
 }
 
-// names are the members of the configuration, to be compared with those of the roster.
+// names indexes the members of the configuration, to compare them with the roster.
 type names struct {
 	d      *Domain
 	places map[memberKey]place
 }
 
-// namesOf are those of all members, or of the one that is asked for.
+// namesOf indexes all members, or only the given one.
 func namesOf(d *Domain, only *memberKey) *names {
 	out := &names{d: d, places: make(map[memberKey]place, len(d.Parties))}
 	for i := range d.Parties {
@@ -293,17 +294,18 @@ func namesOf(d *Domain, only *memberKey) *names {
 	return out
 }
 
-// of is where the configuration has the member of a roster, nil if it does not have it, or only another machine of its name.
+// of returns the configured place of a roster member. It is nil if the configuration does not have it, or only
+// another machine of its name.
 //
-// That a node has a new object says nothing of its machine, which may have registered again with what runs on it. It is
-// another machine if its leaf was issued for other names or addresses when it was first seen.
+// A new Node object does not mean a new machine: a machine may register again with what runs on it. It is another
+// machine if its leaf was issued for other names or addresses when it was first seen.
 func (n *names) of(r *RosterMember) *place {
 	at, ok := n.places[memberKey{r.Party, r.Member}]
 	switch {
 	case !ok:
 		return nil
 	case r.Pod || at.member.Pod != nil:
-		// A pod of the same name is another one, and so is a node or a host that is called like it.
+		// A pod of the same name is another pod. A node or a host of that name is another member.
 		if r.Pod && at.member.Pod != nil && at.member.Instance == r.Instance {
 			return &at
 		}
@@ -316,7 +318,6 @@ func (n *names) of(r *RosterMember) *place {
 	return &at
 }
 
-// hasInstance says whether the roster has another instance of a member.
 func hasInstance(d *Domain, r *RosterMember, instance string) bool {
 	if d.Roster == nil {
 		return false
@@ -325,7 +326,8 @@ func hasInstance(d *Domain, r *RosterMember, instance string) bool {
 	return found
 }
 
-// renamed says whether what a member presents was issued for another machine of its name: it lacks names that the member needs now.
+// renamed reports whether the leaves of a member were issued for another machine of its name: they lack names that it
+// needs now.
 func renamed(d *Domain, m *Member) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
 		l := d.Leaf(name)
@@ -337,9 +339,9 @@ func renamed(d *Domain, m *Member) bool {
 	})
 }
 
-// Returned says whether a node that has the name of a member of the roster, and another UID, may be the same machine: one that
-// has registered again, with what runs on it. It is another one if it was recorded as such, or if what the member presents
-// was issued for none of its addresses.
+// Returned reports whether a node with the name of a roster member, and another UID, may be the same machine: one
+// that registered again, with what runs on it. It is another machine if the roster says so, or if none of its
+// addresses is in a leaf that the member presents.
 func Returned(d *Domain, r *RosterMember, uid string, addresses []string) bool {
 	if hasInstance(d, r, uid) {
 		return false

@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// delivers says whether there is evidence that a member presents the current content of the leaf that it holds, and
+// delivers returns whether there is evidence that a member presents the current content of a leaf that it holds, and
 // nothing older.
 func (a *assessor) delivers(p *Party, m *Member, name string) proof {
 	l := a.leaves[name]
@@ -62,7 +62,7 @@ func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) proof {
 	return proven
 }
 
-// presentedAt are the probed addresses at which a leaf is presented.
+// presentedAt returns the probed addresses at which a leaf is presented.
 func (m *Member) presentedAt(leaf string) []string {
 	var out []string
 	for i := range m.Probes {
@@ -73,8 +73,8 @@ func (m *Member) presentedAt(leaf string) []string {
 	return out
 }
 
-// presentsOther says whether a process was seen to present anything but the current leaves of its member. At an address
-// that presents no leaf of the domain, anything may be seen.
+// presentsOther reports whether a process was observed to present anything but the current leaves of its member. An
+// address that presents no leaf of the domain may present anything.
 func (a *assessor) presentsOther(m *Member, o *Observation) bool {
 	for i := range m.Probes {
 		if m.Probes[i].Address == o.Address && m.Probes[i].Presents == "" {
@@ -90,9 +90,9 @@ func (a *assessor) presentsOther(m *Member, o *Observation) bool {
 	return slices.ContainsFunc(o.Presents, func(f pki.Fingerprint) bool { return !current[f] })
 }
 
-// undeliveringOf are those for whom the anchor of a former CA stays. Where it is recorded that the CA has signed nothing, they are only
-// the members that were seen to present what is no current leaf of theirs, whoever signed it: after a restore of everything the record
-// may be older than a leaf.
+// undeliveringOf returns the members for which the anchor of a former CA stays. If the CA is recorded to have signed
+// nothing, only members observed with other than their current leaves remain, no matter which CA signed those. After
+// a full restore the record may be older than such a leaf.
 func (a *assessor) undeliveringOf(ca *pki.Certificate) []Blocker {
 	blockers := a.undelivering().blockers
 	if !a.neverSigned(ca) {
@@ -108,7 +108,7 @@ func (a *assessor) undeliveringOf(ca *pki.Certificate) []Blocker {
 	return slices.DeleteFunc(slices.Clone(blockers), func(b Blocker) bool { return !seen[MemberName(b.Party, b.Member)] })
 }
 
-// nextDeliveryStep is what a person can do about a member that presents an older leaf.
+// nextDeliveryStep says what an operator can do about a member that presents an older leaf.
 func nextDeliveryStep(p *Party) string {
 	switch p.Kind {
 	case StaticPodRevision, WorkloadRollout:
@@ -122,8 +122,8 @@ func nextDeliveryStep(p *Party) string {
 	return "make it reload its leaf"
 }
 
-// undelivering lists the members that do not show evidence of presenting all their current leaves, and the live leaves
-// that nobody is known to present: an older content of those may be live anywhere.
+// undelivering lists the members without evidence of presenting all their current leaves. It adds live leaves without
+// a known holder: an older content of those may be live anywhere.
 func (a *assessor) undelivering() lacking {
 	if a.deliveries != nil {
 		return *a.deliveries
@@ -149,12 +149,12 @@ func (a *assessor) undelivering() lacking {
 	return out
 }
 
-// presenters are the parties of pods whose pods present a leaf.
+// presenters returns the parties of pods whose pods present a leaf.
 func (a *assessor) presenters(leaf string) []*Party {
 	return slices.DeleteFunc(slices.Clone(a.parties), func(p *Party) bool { return !slices.Contains(p.Presents, leaf) })
 }
 
-// rostered says whether a leaf counted when the rotation began.
+// rostered reports whether a leaf counted when the rotation began.
 func (a *assessor) rostered(leaf string) bool {
 	return a.d.Roster != nil && !a.unrotated && slices.Contains(a.d.Roster.Leaves, leaf) && !slices.Contains(a.d.Released, leaf)
 }

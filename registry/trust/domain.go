@@ -13,7 +13,8 @@ import (
 type Domain struct {
 	// Namespace of all objects, and Name of the domain within it.
 	Namespace, Name string
-	// Configuration is the name of the RotationConfiguration that declares the domain, to which its objects consent.
+	// Configuration is the name of the RotationConfiguration that declares the domain. The domain's objects consent
+	// to it.
 	Configuration string
 	Signer        Signer
 	Bundle        Bundle
@@ -21,34 +22,35 @@ type Domain struct {
 	Leaves []Leaf
 	// Parties ordered as configured.
 	Parties []Party
-	// ReissuePerMinute bounds how many leaves are reissued in a minute where that can wait; zero for no bound.
+	// ReissuePerMinute bounds how many non-urgent leaves are reissued in a minute, zero for no bound.
 	ReissuePerMinute int
-	// ClockSkew is how far the clock of the controller is ahead of those of the API server and of the kubelets (behind if
-	// negative): the controller's processes measure it, everybody else goes by what the controller has recorded.
+	// ClockSkew is how far the controller's clock is ahead of the API server's and the kubelets' (behind if
+	// negative). The controller measures it and records it for all others.
 	ClockSkew time.Duration
-	// LookedAt is when somebody looked at the domain last, as recorded twice a day; zero if nobody has recorded it. See Assessment.Looked.
+	// LookedAt is when the domain was last assessed, as recorded twice a day, zero if that is not recorded. See
+	// Assessment.Looked.
 	LookedAt time.Time
 	// Unlisted says that the signer also signs leaves that no Secret holds; nil if it does not.
 	Unlisted *Unlisted
 	// StageDeadline after which a stage counts as overdue.
 	StageDeadline time.Duration
-	// Problems that are not those of a single object, such as a node without an address. They stop nothing but what
-	// they name.
+	// Problems that are not about a single object, such as a node without an address. They stop only what they name.
 	Problems []Problem
-	// Requests that are recorded for the Secrets of the domain, ordered by kind and Secret.
+	// Requests that are recorded for Secrets of the domain, ordered by kind and Secret.
 	Requests []Request
 	// Released are the names of leaf Secrets that do not count any more although they may exist.
 	Released []string
-	// ReleasedMembers are those, as PARTY/MEMBER, that do not count any more at rest although their nodes exist.
+	// ReleasedMembers are members, as PARTY/MEMBER, that do not count at rest although their nodes exist.
 	ReleasedMembers []string
-	// Absences are proofs that members of the roster are gone, by their AbsenceKey, as far as somebody has asked (Missing).
+	// Absences are proofs that members of the roster are gone, by AbsenceKey, as far as they were checked (Missing).
 	Absences map[string]string
-	// Roster is who was recorded to count; nil if nothing is recorded yet.
+	// Roster is the record of the members and leaves that count, nil if there is none yet.
 	Roster *Roster
-	// RosterProblem says why the record of the roster cannot be read; nil if it can, or if there is none. Nobody can say who
-	// counts then.
+	// RosterProblem says why the record of the roster cannot be read, nil if it can or does not exist. With a problem
+	// it is unknown which members count.
 	RosterProblem *Problem
-	// Evidence are the records of what is known of members, also of those that nothing names any more, ordered by name.
+	// Evidence are the records of what is known of members, including members that nothing names any more, ordered by
+	// name.
 	Evidence []EvidenceRecord
 	// Waivers of members, ordered by party and member.
 	Waivers []Waiver
@@ -76,8 +78,8 @@ func (d *Domain) Party(name string) *Party {
 	return nil
 }
 
-// Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
-// own servers. They count as live from the first CA on.
+// Unlisted are leaves of the active CA that exist only in the memory of their holders, such as those of
+// certrotation's own servers. They count as live from the first CA on.
 type Unlisted struct {
 	// Drain is how long after a promotion holders may still present a leaf of the former CA.
 	Drain time.Duration
@@ -87,7 +89,7 @@ type Unlisted struct {
 type Object struct {
 	// Name of the Secret or ConfigMap; always set, whether the object exists or not.
 	Name string
-	// Present says whether the object exists (also when it has a Problem).
+	// Present says that the object exists (also when it has a Problem).
 	Present bool
 	// UID and ResourceVersion of the live object, "" if it does not exist.
 	UID, ResourceVersion string
@@ -97,12 +99,12 @@ type Object struct {
 	Annotations map[string]string
 	// Labels are those whose keys KnownLabel reports.
 	Labels map[string]string
-	// Finalizers says that something holds the object back from its deletion, and Deleting that it was deleted and waits
-	// for that.
+	// Finalizers says that finalizers hold back the deletion of the object. Deleting says that it was deleted and
+	// waits for them.
 	Finalizers, Deleting bool
-	// Immutable says that the API server refuses any change of the content.
+	// Immutable says that the API server refuses changes of the content.
 	Immutable bool
-	// Problem says why the content cannot be used; nil if it can, and if the object does not exist.
+	// Problem says why the content cannot be used, nil if it can, and if the object does not exist.
 	Problem *Problem
 }
 
@@ -110,11 +112,11 @@ type Object struct {
 type Policy struct {
 	// Profile for the next certificate. The CommonName of a signer is made by pki.GenerationName.
 	Profile pki.Profile
-	// RenewAtPercent of its validity a certificate is due; between 1 and 99.
+	// RenewAtPercent of its validity a certificate is due, between 1 and 99.
 	RenewAtPercent int32
-	// RenewBefore its end a certificate is due, if that is earlier; zero for not.
+	// RenewBefore its end a certificate is due, if that is earlier. Zero disables it.
 	RenewBefore time.Duration
-	// JitterPercent of its validity by which a certificate is due earlier at most; between 0 and 20.
+	// JitterPercent of its validity is the most by which a certificate is due earlier, between 0 and 20.
 	JitterPercent int32
 }
 
@@ -123,9 +125,9 @@ type Signer struct {
 	Object
 	// Active signs.
 	Active *pki.Certificate
-	// Next is distributed and may sign only what every verifier already trusts it for.
+	// Next is being distributed and may sign only leaves whose verifiers all trust it.
 	Next *pki.Certificate
-	// Previous were replaced, newest first; their keys are kept until nothing needs them.
+	// Previous were replaced, newest first. Their keys are kept until nothing needs them.
 	Previous []*pki.Certificate
 	Policy   Policy
 }
@@ -135,16 +137,16 @@ type Bundle struct {
 	Object
 	// Anchors in the order of the ConfigMap.
 	Anchors []*pki.Certificate
-	// Stores are the trust stores of the anchors that the ConfigMap is to have besides, ordered by key.
+	// Stores are the trust stores that the ConfigMap must also have, ordered by key.
 	Stores []TrustStore
-	// StoreDigests are those of the values that the ConfigMap has under the keys that AnnotationTrustStores names.
+	// StoreDigests are the digests of the values under the keys that AnnotationTrustStores names.
 	StoreDigests map[string]string
-	// InjectInto are the objects of the cluster whose caBundle the configuration lets have the anchors.
+	// InjectInto are the cluster's objects into whose caBundle the configuration allows the anchors to be injected.
 	InjectInto []InjectionTarget
-	// ContentHash names everything that the ConfigMap holds (registry/contenthash), "" if that is not known.
+	// ContentHash is the hash of the whole content of the ConfigMap (registry/contenthash), "" if unknown.
 	ContentHash string
-	// Superseded are the hashes of the contents that this one says it has replaced, newest first: a start gate for one of
-	// them lets a pod past.
+	// Superseded are the hashes of the contents that the ConfigMap declares as replaced, newest first. A start gate
+	// for one of them lets a pod pass.
 	Superseded []string
 }
 
@@ -154,47 +156,49 @@ type InjectionTarget struct{ Kind, Name string }
 // Leaf is one end-entity certificate Secret.
 type Leaf struct {
 	Object
-	// Template is the secretName as the configuration writes it (with {node} where there is one for each node), "" if
+	// Template is the secretName as the configuration has it (with {node} if there is one for each node), "" if
 	// Unnamed.
 	Template string
-	// Unnamed says that the configuration does not name the leaf any more. It counts as live until it is released by name
-	// or deleted, but it is not issued.
+	// Unnamed says that the configuration no longer names the leaf. It counts as live until it is released by name or
+	// deleted, but it is not issued.
 	Unnamed bool
-	// Certificate is nil if the Secret does not exist or cannot be read. It is set when only the key is wrong.
+	// Certificate is nil if the Secret does not exist or cannot be read. It is set if only the key is wrong.
 	Certificate *pki.Certificate
-	// Authorities are the CA certificates that the Secret itself carries, in tls.crt after the leaf and in ca.crt.
+	// Authorities are the CA certificates in the Secret itself: in tls.crt after the leaf, and in ca.crt.
 	Authorities []*pki.Certificate
-	// Anchors are those of ca.crt alone, in order: what programs verify by that mount nothing but this Secret.
+	// Anchors are those of ca.crt alone, in order. Programs that mount only this Secret verify by them.
 	Anchors []*pki.Certificate
 	Policy  Policy
-	// ContentHash names everything that the Secret holds (registry/contenthash), "" if that is not known.
+	// ContentHash is the hash of the whole content of the Secret (registry/contenthash), "" if unknown.
 	ContentHash string
-	// Superseded are the hashes of the contents with the same certificate that this one says it has replaced, newest first.
+	// Superseded are the hashes of contents with the same certificate that the Secret declares as replaced, newest
+	// first.
 	Superseded []string
 }
 
 // EvidenceKind is how a member proves that it has loaded an anchor.
 type EvidenceKind string
 
-// Evidence kinds; docs/protocol.md says what each of them proves.
+// Evidence kinds; docs/protocol.md says what each proves.
 const (
 	TLSProbe        EvidenceKind = "tlsProbe"
 	Acknowledgement EvidenceKind = "acknowledgement"
 	GracePeriod     EvidenceKind = "gracePeriod"
 	Renewed         EvidenceKind = "renewed"
-	// StaticPodRevision and WorkloadRollout are observations of what a rollout has brought to its nodes or pods: the
-	// fingerprints are those of the content that runs.
+	// StaticPodRevision and WorkloadRollout are observations of what a rollout brought to its nodes or pods. The
+	// fingerprints are of the content that runs.
 	StaticPodRevision EvidenceKind = "staticPodRevision"
 	WorkloadRollout   EvidenceKind = "workloadRollout"
 	// Mounted are observations of the immutable objects, named by their content, that pods mount.
 	Mounted EvidenceKind = "mounted"
-	// CABundle are observations of what an object of the cluster holds by which kube-apiserver verifies.
+	// CABundle are observations of the caBundle of an object of the cluster by which kube-apiserver verifies.
 	CABundle EvidenceKind = "caBundle"
-	// None is the operator's word that a party needs no evidence, with a reason that is shown.
+	// None is the operator's statement that a party needs no evidence. Its reason is shown.
 	None EvidenceKind = "none"
 )
 
-// observed says whether the kind is proven by observations of the members, not by the state of Secrets or by time.
+// observed reports whether evidence of the kind comes from observations of the members, not from the state of Secrets
+// or from time.
 func (k EvidenceKind) observed() bool {
 	switch k {
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
@@ -208,64 +212,65 @@ func (k EvidenceKind) observed() bool {
 type Party struct {
 	Name string
 	Kind EvidenceKind
-	// Lease of what its members report (kind Acknowledgement).
+	// Lease of the reports of its members (kind Acknowledgement).
 	Lease time.Duration
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
-	// VerifiesNothing says that the party only presents leaves: a server that asks for no certificate has nothing to load.
+	// VerifiesNothing says that the party only presents leaves. A server that requests no certificate has nothing to
+	// load.
 	VerifiesNothing bool
-	// Grace of the kind GracePeriod; the least time after its renewal from which a leaf counts as presented for the kind
-	// Renewed, zero if only a presentation that was observed counts; the time after which kube-apiserver verifies by what a
-	// target holds for the kind CABundle.
+	// Grace depends on the kind. GracePeriod: the grace period. Renewed: the least time after its renewal from which
+	// a leaf counts as presented; zero if only an observed presentation counts. CABundle: the time until
+	// kube-apiserver verifies by what a target holds.
 	Grace time.Duration
 	// Reason why the kind None is enough.
 	Reason string
-	// Reporters are who may acknowledge for the members, nil if a right of the API server decides.
+	// Reporters may acknowledge for the members, nil if the API server's RBAC decides.
 	Reporters *Reporters
-	// OfPods says that the members are the pods that a selector chooses. There may be none, and Presents are the names of
-	// the leaves that any of them presents.
+	// OfPods says that the members are the pods that a selector selects; there may be none. Presents are the names of
+	// the leaves that each of the pods presents.
 	OfPods   bool
 	Presents []string
-	// Selector is the canonical text of what chooses the pods: a label selector, or Mounting.
+	// Selector is the canonical text of what selects the pods: a label selector, or Mounting.
 	Selector string
-	// Unlisted says that it is not known yet who these pods are.
+	// Unlisted says that the pods are not known yet.
 	Unlisted bool
-	// StartAssumed says that pods without a start gate count too, the weaker proof (kind WorkloadRollout).
+	// StartAssumed accepts pods without a start gate, the weaker proof (kind WorkloadRollout).
 	StartAssumed bool
-	// Workloads are those that may be restarted to bring the pods what is published (kind WorkloadRollout), in that order.
+	// Workloads may be restarted, in that order, to bring the published content to the pods (kind WorkloadRollout).
 	Workloads []Workload
 	// Mounts are where the pods have their files (kind Mounted).
 	Mounts  Mounts
 	Members []Member
 
-	// empty says that no pod runs of a party of pods of which some did.
+	// empty says that no pod of this party of pods runs, but some did.
 	empty bool
-	// recorded says that the party counts because of the roster and not of the configuration.
+	// recorded says that the party counts because of the roster, not of the configuration.
 	recorded bool
-	// unwatched says that nobody looks at its members by its kind any more, as the configuration does not ask for that.
+	// unwatched says that its members are no longer observed by its kind, as the configuration does not ask for that.
 	unwatched bool
 }
 
-// Member is one place of a relying party in which processes run: a node, a host, or what the operator calls one. It shows
-// evidence of something if all of its live processes do.
+// Member is one place of a relying party where processes run: a node, a host, or what the operator calls one. It
+// shows evidence of something if all its live processes do.
 type Member struct {
 	Name string
-	// Instance tells a member from another one that had its name before: the UID of its node, or of the pod that it is. ""
-	// where nothing tells.
+	// Instance tells a member from an earlier one of the same name: the UID of its node, or of the pod that it is. It
+	// is "" where there is no UID.
 	Instance string
 	// Pod is set for a member that is a pod.
 	Pod *Pod
-	// Workload has made the pod, and Content are the annotations with which the pod names what it starts with
-	// (ContentAnnotation); empty where it has none.
+	// Workload is the owner of the pod. Content are the annotations that name its start contents (ContentAnnotation).
+	// Both are empty where the pod has none.
 	Workload Workload
 	Content  map[string]string
 	// Holds are the names of the leaves that the member presents.
 	Holds []string
-	// Probes are where and how the member is probed, one for each address; empty for other kinds than TLSProbe.
+	// Probes are where and how the member is probed, one for each address. Only for the kind TLSProbe.
 	Probes []Probe
-	// Observations are the latest ones of each process that was observed, ordered by Instance.
+	// Observations are the latest ones of each observed process, ordered by Instance.
 	Observations []Observation
-	// RestartedAt is when the member was last seen to restart; zero if unknown. Older observations prove nothing.
+	// RestartedAt is when the member was last seen to restart, zero if unknown. Older observations prove nothing.
 	RestartedAt time.Time
 }
 
@@ -275,50 +280,50 @@ type Probe struct {
 	Address string
 	// Unknown says why there is no Address, "" if there is one.
 	Unknown string
-	// Presents is the name of the leaf that is presented there; "" for none that the domain has.
+	// Presents is the name of the leaf that is presented there, "" for none of the domain.
 	Presents string
-	// Handshake has the probe present a short-lived leaf of each CA that is to be proven: what the server accepts in a
-	// handshake that is carried through is what it has loaded, whatever it lists.
+	// Handshake makes the probe present a short-lived leaf of each CA to prove. What the server accepts in a
+	// completed handshake is what it has loaded, whichever CAs it lists.
 	Handshake bool
-	// ServerName for SNI and verification; "" means the host of Address.
+	// ServerName for SNI and verification, "" for the host of Address.
 	ServerName string
-	// ClientLeaf is the name of the leaf Secret to complete the handshake with; "" for none.
+	// ClientLeaf is the name of the leaf Secret to complete the handshake with, "" for none.
 	ClientLeaf string
-	// Interval between probes while a rotation is in flight, and Timeout of one.
+	// Interval between probes while a rotation is in flight, and Timeout of one probe.
 	Interval, Timeout time.Duration
 }
 
-// Observation is what one process of a member was seen, or reported, to have loaded.
+// Observation is what one process of a member was observed, or reported, to have loaded.
 type Observation struct {
-	// Instance identifies the process within its member: the UID of a pod, a resolved address, Pod.Process, or what it
-	// calls itself.
+	// Instance identifies the process within its member: the UID of a pod, a resolved address, Pod.Process, or the
+	// reporter's own name for it.
 	Instance string
-	// Kind of evidence that this is; it proves nothing for another kind.
+	// Kind of this evidence. It proves nothing for another kind.
 	Kind EvidenceKind
-	// Address is the one of the Probe that found it (tlsProbe), or Mounts.Place (mounted).
+	// Address is that in the Probe (tlsProbe), or Mounts.Place (mounted).
 	Address string
-	// Expires is when the evidence ends: what is not renewed is not known any more.
+	// Expires is when the evidence ends unless it is renewed.
 	Expires time.Time
 	// ReportedBy is the user who reported it (acknowledgement).
 	ReportedBy string
-	// ReportedByUID is the UID of that user, "" if it has none.
+	// ReportedByUID is the UID of that user, "" if there is none.
 	ReportedByUID string
-	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, mounted, a handshake carried
-	// through), or of those that every entry of a target holds (caBundle).
+	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, mounted, a
+	// completed handshake). For caBundle they are the anchors that every entry of a target holds.
 	Trusts []pki.Fingerprint
-	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs
-	// share proves nothing.
+	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs share
+	// proves nothing.
 	TrustedSubjects []string
 	// Presents are fingerprints of leaves that the member presents.
 	Presents []pki.Fingerprint
-	// RecoveredUntil is when the presented leaf ends, if it is valid though the anchors whose key has signed it have expired
-	// (tlsProbe): a recovery has made it. Zero otherwise.
+	// RecoveredUntil is the end of a presented leaf that is valid although all anchors of its signing key have
+	// expired: a recovery made it (tlsProbe). Zero otherwise.
 	RecoveredUntil time.Time
-	// ObservedAt is when the observation last changed; Assess compares it only with RestartedAt.
+	// ObservedAt is when the observation last changed. Assess compares it only with RestartedAt.
 	ObservedAt time.Time
-	// StartedAt is when the reporting process started, zero if unknown. Of a target it is since when it holds all of Trusts
-	// (HeldSince).
+	// StartedAt is when the reporting process started, zero if unknown. For a target it is since when it holds all of
+	// Trusts (HeldSince).
 	StartedAt time.Time
-	// Failure says why the last attempt to observe failed, "" if it did not. Everything else then is from before.
+	// Failure says why the last attempt to observe failed, "" if it did not. All other fields are then from before.
 	Failure string
 }

@@ -11,12 +11,12 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// proof is the answer to "is there evidence?". reason, message and until are set only if there is none.
+// proof is whether there is evidence of something. reason, message and until are set only if there is none.
 type proof struct {
 	proven  bool
 	reason  Reason
 	message string
-	// lapsed says that there was evidence once, which was not renewed.
+	// lapsed says that there was evidence that was not renewed.
 	lapsed bool
 	// until is when time alone changes the proof, zero if never.
 	until time.Time
@@ -24,7 +24,7 @@ type proof struct {
 
 var proven = proof{proven: true}
 
-// lacking are the members that do not show evidence of something, and when time alone changes that first, zero if never.
+// lacking are the members without evidence of something. until is when time alone first changes that, zero if never.
 type lacking struct {
 	blockers []Blocker
 	until    time.Time
@@ -40,7 +40,7 @@ func (l *lacking) add(p *Party, m *Member, v proof) {
 	}
 }
 
-// trusts says whether there is evidence that a member has loaded the anchor of ca.
+// trusts returns whether there is evidence that a member has loaded the anchor of ca.
 func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	if a.waiver(p, m) != nil && !a.seenWithout(p, m, ca) {
 		return proven
@@ -63,12 +63,12 @@ func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof
 	if !ok || !a.inBundle[ca.Fingerprint] {
 		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
 	}
-	// Whatever is recorded, nothing was published before it was made.
+	// No anchor was published before it was made, no matter what is recorded.
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
 	}
-	// Who mounts a Secret that was deleted meanwhile has mounted nothing new until it was there again. If no CA can bring it back before
-	// its holder trusts another one, the operator's word is all that there is.
+	// A member that mounts a deleted Secret loads nothing new until the Secret is back. If no CA can bring it back
+	// before its holder trusts another one, only the grace period is left.
 	for _, name := range m.Holds {
 		l := a.leaves[name]
 		if (l == nil || !l.Present) && slices.ContainsFunc(a.d.Signer.slots(), a.bringsBack) {
@@ -81,11 +81,11 @@ func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof
 	return a.waitsFor(p, published, "is in its grace period for "+ca.Subject+" until ", "")
 }
 
-// bringsBack says whether a CA can issue what is lost before anybody has loaded another one.
+// bringsBack reports whether a CA can reissue what is lost before its verifiers load another one.
 func (a *assessor) bringsBack(ca *pki.Certificate) bool { return a.usable(ca) && a.established(ca) }
 
-// waitsFor proves something when the grace of a party has passed since then. How far the clock is off is waited for as well.
-// The message has the time at which that is between its two parts.
+// waitsFor is proven once the grace of a party, and the clock skew, have passed since a time. The message is text,
+// the end of the wait, and rest.
 func (a *assessor) waitsFor(p *Party, since time.Time, text, rest string) proof {
 	until := since.Add(p.Grace + a.d.ClockSkew.Abs())
 	if !until.After(a.now) {
@@ -94,7 +94,7 @@ func (a *assessor) waitsFor(p *Party, since time.Time, text, rest string) proof 
 	return proof{reason: ReasonGracePeriod, until: until, message: text + until.UTC().Format(time.RFC3339) + rest}
 }
 
-// trustsByRenewal takes the leaves that a member holds for what it has loaded with them: they are of ca, and presented.
+// trustsByRenewal takes renewed leaves for evidence: the leaves that a member holds are signed by ca, and presented.
 func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) proof {
 	for _, name := range m.Holds {
 		l := a.leaves[name]
@@ -120,13 +120,14 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) pro
 	return proven
 }
 
-// olderThanTwin says whether a leaf says nothing of whether its holder has loaded a CA, as it was issued before that was renewed with its key.
+// olderThanTwin reports whether a leaf proves nothing about a CA, as it was issued before the CA was renewed with the
+// same key.
 func (a *assessor) olderThanTwin(l *Leaf, ca *pki.Certificate) bool {
 	return len(a.twins(ca)) > 0 && l.issuedAt().Before(a.published[ca.Fingerprint])
 }
 
-// deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so without a
-// time nothing follows from the write.
+// deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so
+// without a configured time the write proves nothing.
 func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
 	if p.Grace <= 0 {
 		return proof{reason: ReasonNotObserved, message: fmt.Sprintf(
@@ -135,7 +136,7 @@ func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
 	return a.waitsFor(p, l.issuedAt(), "counts as presenting Secret/"+l.Name+" from ", " on")
 }
 
-// issuedAt is when a leaf was issued: never earlier than it really was, because a grace period is a lower bound.
+// issuedAt returns when a leaf was issued, never too early, because a grace period is a lower bound.
 func (l *Leaf) issuedAt() time.Time {
 	start := l.Certificate.NotBefore.Add(l.Policy.Profile.Backdate)
 	if t, err := time.Parse(time.RFC3339, l.Annotations[AnnotationIssuedAt]); err == nil && t.After(start) {
@@ -144,7 +145,6 @@ func (l *Leaf) issuedAt() time.Time {
 	return start
 }
 
-// waitsForTrust lists the members of the parties that do not show evidence of ca.
 func (a *assessor) waitsForTrust(parties []*Party, ca *pki.Certificate) []Blocker {
 	var blockers []Blocker
 	for _, p := range parties {
@@ -153,7 +153,7 @@ func (a *assessor) waitsForTrust(parties []*Party, ca *pki.Certificate) []Blocke
 	return blockers
 }
 
-// untrusting lists the members of one party that do not show evidence of ca.
+// untrusting lists the members of one party without evidence of ca.
 func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 	key := trustKey{p, ca.Fingerprint}
 	if known, ok := a.trust[key]; ok {
@@ -174,7 +174,8 @@ func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 	return out
 }
 
-// blocker of a member. Whoever counts by the roster alone is told apart, with the ways out.
+// blocker returns the blocker of a member. If the member counts only by the roster, the message says so, with the
+// ways out.
 func (p *Party) blocker(m *Member, v proof) Blocker {
 	message := v.message + m.Pod.hint()
 	if p.recorded {
@@ -191,8 +192,8 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 	return Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: message}
 }
 
-// waitsForAll lists the blockers of a promotion: leaves that the CA cannot sign, Secrets that lack it, members without evidence of it,
-// and leaves without a known verifier.
+// waitsForAll lists the blockers of a promotion: leaves that the CA cannot sign, Secrets that lack it, members
+// without evidence of it, and leaves without a known verifier.
 func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
 	blockers := slices.Concat(a.unfit(ca), a.withoutAnchor(ca), a.waitsForTrust(a.parties, ca))
 	for i := range a.d.Leaves {
@@ -208,7 +209,7 @@ func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
 	return blockers
 }
 
-// unverified is the blocker of a leaf that nobody is known to verify, none if somebody does.
+// unverified returns the blocker of a leaf without a known verifier, none if there is one.
 func (a *assessor) unverified(leaf string) []Blocker {
 	if slices.ContainsFunc(a.verifiers[leaf], verifying) {
 		return nil
@@ -216,7 +217,8 @@ func (a *assessor) unverified(leaf string) []Blocker {
 	return []Blocker{{Object: secret(leaf), Reason: ReasonNoVerifier, Message: noVerifier("this leaf") + neverPopulated(a.verifiers[leaf])}}
 }
 
-// verifying says whether somebody is known who verifies what the party verifies. Pods of which none runs now are known.
+// verifying reports whether the party has known verifiers. A party of pods counts also when none runs now but some
+// did, or while they are not listed yet.
 func verifying(p *Party) bool {
 	return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty || p.Unlisted)
 }

@@ -19,13 +19,13 @@ type Violation struct {
 	Affected []string
 	// Message says what would break.
 	Message string
-	// SafeWay says how to get what the person wanted.
+	// SafeWay says how to reach the goal of the edit safely.
 	SafeWay string
 }
 
-// Judge says which invariants the edit from before to after breaks. Only what differs between the two is judged, so an
-// edit of a domain that is already broken is refused only for what it adds. Who makes the edit plays no part: the
-// controller's own writes are judged by the same rules.
+// Judge returns the invariants that the edit from before to after breaks. It judges only the difference, so an edit
+// of a broken domain is refused only for what it adds. The author does not matter: the controller's own writes follow
+// the same rules.
 func Judge(before, after *Domain, now time.Time) []Violation {
 	j := &judge{before: newAssessor(before, now), now: now}
 	j.stage = j.before.stage()
@@ -58,7 +58,7 @@ func (j *judge) refuse(i Invariant, object string, affected []string, message, s
 	j.found = append(j.found, Violation{Invariant: i, Object: object, Affected: affected, Message: message, SafeWay: safeWay})
 }
 
-// judgeContent refuses content that became unreadable, or a key that is not that of its certificate.
+// judgeContent refuses content that became unreadable, or a key that does not match its certificate.
 func (j *judge) judgeContent(object string, before, after *Problem) bool {
 	if after == nil {
 		return true
@@ -75,7 +75,7 @@ func (j *judge) judgeContent(object string, before, after *Problem) bool {
 	return false
 }
 
-// untrustingNames lists by MemberName those that verify a leaf and do not show evidence of ca.
+// untrustingNames lists, by MemberName, the members in the blockers.
 func untrustingNames(blockers []Blocker) []string {
 	var names []string
 	for _, b := range blockers {
@@ -86,8 +86,8 @@ func untrustingNames(blockers []Blocker) []string {
 	return names
 }
 
-// knownTo finds the CA of the domain before the edit that a leaf was signed by, or that it chains to by the intermediates
-// in its own Secret.
+// knownTo finds the CA of the domain before the edit that a leaf chains to, directly or by the intermediates in its
+// own Secret.
 func (j *judge) knownTo(l *Leaf) *pki.Certificate {
 	if ca := signerAmong(l.Certificate, j.before.authorities); ca != nil {
 		return ca

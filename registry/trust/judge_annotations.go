@@ -13,17 +13,17 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// protected are the annotations that may not be deleted while a rotation is in flight.
+// protected are the annotations that must not be deleted while a rotation is in flight.
 var protected = []string{
 	AnnotationNotBefore, AnnotationNotAfter, AnnotationIssuer, AnnotationHostnames,
 	AnnotationPublished, AnnotationIssuedAt, AnnotationPromotedAt, AnnotationRolloutRevision, AnnotationConfiguration,
 }
 
-// lowering says whether the new value of an annotation claims less than the content, or than it claimed before.
+// lowering reports whether the new value of an annotation claims less than the content, or than the old value.
 type lowering func(key, before, after string) bool
 
-// judgeAnnotations refuses edits that delete or lower what the controller recorded, while a rotation is in flight
-// (ContentDecides). In the stage Stable people may use them as the request channel that they are.
+// judgeAnnotations refuses edits in flight that delete or lower what the controller recorded (ContentDecides). In the
+// stage Stable, users may use annotations as a request channel.
 func (j *judge) judgeAnnotations(object string, before, after *Object, lower lowering) {
 	if !j.inFlight() || maps.Equal(before.Annotations, after.Annotations) {
 		return
@@ -35,7 +35,7 @@ func (j *judge) judgeAnnotations(object string, before, after *Object, lower low
 		switch {
 		case !had || (has && value == old):
 		case key == AnnotationPublished && !has && j.before.publishedAhead():
-			// It was recorded by a clock that was ahead, and the problem says to remove it.
+			// A clock that was ahead recorded it, and the problem says to remove it.
 		case !has:
 			j.refuse(ContentDecides, object, nil,
 				fmt.Sprintf("the annotation %s would be deleted while a rotation is in flight", key), wait)
@@ -66,13 +66,13 @@ func certificateOf(c *pki.Certificate) lowering {
 	}
 }
 
-// anew compares as lower does, except for the time of what was made anew: the clock of whoever made it may be behind that
-// of whoever made what was there before.
+// anew compares like lower, but ignores the time of new content: the clock of its writer may be behind that of the
+// previous writer.
 func anew(madeAt string, lower lowering) lowering {
 	return func(key, before, after string) bool { return key != madeAt && lower(key, before, after) }
 }
 
-// bundleTimes compares what a bundle says of the publication of its anchors.
+// bundleTimes compares the recorded publication times of a bundle's anchors.
 func bundleTimes(key, before, after string) bool {
 	if key != AnnotationPublished {
 		return earlier(key, before, after)

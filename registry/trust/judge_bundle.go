@@ -42,8 +42,8 @@ func (j *judge) judgeBundle() {
 	j.judgeSuperseded(old, b)
 }
 
-// judgeAddedAnchors refuses an anchor that takes the name of a CA of the domain: no probe could tell any more which of the
-// two a server has loaded, so that every rotation would wait for ever.
+// judgeAddedAnchors refuses an anchor with the name of another CA of the domain. No probe could tell which of the two
+// a server has loaded, so every rotation would wait for ever.
 func (j *judge) judgeAddedAnchors(anchors []*pki.Certificate) {
 	object := configMap(j.after.Bundle.Name)
 	for _, ca := range anchors {
@@ -65,7 +65,7 @@ func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
 	}
 }
 
-// judgePublished refuses an anchor that is said to have been published long before it is: the grace of those who are to load it
+// judgePublished refuses a publication time long before the anchor is published: the grace period of its verifiers
 // would be over at once.
 func (j *judge) judgePublished(b *Bundle) {
 	published := parsePublished(b.Annotations[AnnotationPublished])
@@ -112,7 +112,7 @@ func (j *judge) wayToRetire(ca *pki.Certificate) string {
 	return "reissue the leaves that chain to it first: delete their Secrets"
 }
 
-// judgeBundleDeletion lets a bundle go that is rebuilt as it was from the signer.
+// judgeBundleDeletion allows the deletion of a bundle only if it can be rebuilt unchanged from the signer.
 func (j *judge) judgeBundleDeletion() {
 	object := configMap(j.before.d.Bundle.Name)
 	var lost []string
@@ -120,7 +120,7 @@ func (j *judge) judgeBundleDeletion() {
 		switch j.before.slot(ca) {
 		case SlotActive, SlotNext, SlotPrevious:
 		case SlotForeign:
-			// Somebody put it there, for leaves that need not be of this domain.
+			// It was added by hand, for leaves that need not be of this domain.
 			lost = append(lost, "anchor "+ca.Subject)
 		case SlotRetired:
 			lost = append(lost, j.before.neededBy(ca)...)
@@ -151,7 +151,7 @@ func (j *judge) allUsers() []string {
 	return users
 }
 
-// abortIt is the way out of a rotation to a CA that is not wanted.
+// abortIt is the safe way out of a rotation to an unwanted CA.
 func abortIt(signer string) string {
 	return fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", signer)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Configured is what the configurations of a namespace make of the facts of one moment.
+// Configured is what the configurations of a namespace make of one snapshot of the cluster.
 type Configured struct {
 	Domains    []*Domain
 	Aggregates []*Aggregate
@@ -18,25 +18,25 @@ type Configured struct {
 
 // Carrier brings objects of trust domains to processes: a copy, or a rollout.
 type Carrier struct {
-	// Name for people; two carriers of one name are the same.
+	// Name for people. Carriers of one name are the same.
 	Name string
 	// Objects as Kind/name that it carries.
 	Objects []string
 }
 
-// ConfigurationJudgement is what an edit of a configuration means.
+// ConfigurationJudgement is the result of judging an edit of a configuration.
 type ConfigurationJudgement struct {
 	Violations []Violation
-	// LetsGo says that the edit takes something away which a rotation in flight would need, so that the answer must not come
-	// from a view that may be behind.
+	// LetsGo says that the edit removes something that a rotation in flight would need. The answer must then not come
+	// from a stale view.
 	LetsGo bool
-	// Consequences of the edit for whoever makes it, if it is allowed.
+	// Consequences of the edit for its author, if it is allowed.
 	Consequences []string
 }
 
-// JudgeConfiguration says what the edit of the RotationConfiguration of that name breaks; before and after are of the same
-// facts. While a rotation is in flight a configuration only grows: no blocker vanishes, and nothing becomes possible that was
-// not. At rest it decides who counts, but what it has made or adopted stays guarded until it is released by name.
+// JudgeConfiguration returns what an edit of the named RotationConfiguration breaks. before and after must be of the
+// same snapshot. In flight a configuration only grows: an edit must not remove a blocker, nor unblock a step. At rest
+// it decides which members count. But what it made or adopted stays guarded until it is released by name.
 func JudgeConfiguration(name string, before, after *Configured, now time.Time) *ConfigurationJudgement {
 	return judgeConfiguration(configurationRules(), name, before, after, now)
 }
@@ -44,15 +44,15 @@ func JudgeConfiguration(name string, before, after *Configured, now time.Time) *
 // configurationRule is one reason to refuse an edit of a configuration.
 type configurationRule struct {
 	name string
-	// atRest says that the rule holds at rest; the others do only in flight.
+	// atRest says that the rule also holds at rest. The others hold only in flight.
 	atRest bool
-	// gone says that the rule is about a domain that goes; the others are about one that stays.
+	// gone says that the rule also judges domains that go. The others judge only domains that stay.
 	gone bool
 	// judge lists what an edit breaks, as violations without an object.
 	judge func(*domainEdit) []Violation
 }
 
-// configurationRules are independent of each other; the first ones say best what is wrong.
+// configurationRules are independent of each other. The first ones give the best explanation.
 func configurationRules() []configurationRule {
 	return []configurationRule{
 		{name: "a rotation keeps its objects", gone: true, judge: (*domainEdit).objectsKept},
@@ -102,11 +102,12 @@ func judgeConfiguration(rules []configurationRule, name string, before, after *C
 	return out
 }
 
-// domainEdit is what an edit of a configuration makes of one trust domain.
+// domainEdit is the effect of an edit of a configuration on one trust domain.
 type domainEdit struct {
 	configuration string
 	before, after *Configured
-	// old is the domain before; kept is the one of its name after the edit if it has the same signer and bundle, nil if not.
+	// old is the domain before. kept is the domain of that name after the edit if its signer and bundle are the same,
+	// else nil.
 	old, kept *Domain
 	was, is   *assessor
 	// stage before the edit.
@@ -114,8 +115,7 @@ type domainEdit struct {
 	now   time.Time
 }
 
-// broken is the violation of an invariant of which these are affected, none if nobody is. Without a safe way of its own it is
-// to wait.
+// broken returns the violation of an invariant, none if nothing is affected. An empty safeWay means to wait.
 func broken(i Invariant, affected []string, message, safeWay string) []Violation {
 	if len(affected) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (c *Configured) domain(name string) *Domain {
 
 func (e *domainEdit) inFlight() bool { return e.stage != Stable }
 
-// wait is the safe way of what may be done when nothing is in flight.
+// wait is the safe way for what is allowed only at rest.
 func (e *domainEdit) wait() string {
 	abort := ""
 	if e.was.abortable() {

@@ -37,14 +37,14 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 	j.judgeNewLeaf(l)
 }
 
-// judgeNewLeaf refuses a leaf that somebody who verifies it would not accept (TrustBeforeUse), and one that outlives
-// its signer or could sign as it does (LeafWithinSigner).
+// judgeNewLeaf refuses a leaf that one of its verifiers would not accept (TrustBeforeUse), and one that outlives its
+// signer or could itself sign (LeafWithinSigner).
 func (j *judge) judgeNewLeaf(l *Leaf) {
 	object := secret(l.Name)
 	bundle := configMap(j.before.d.Bundle.Name)
 	reissue := fmt.Sprintf("delete %s to have it reissued by %s", object, secret(j.before.d.Signer.Name))
 	if l.Certificate.IsCA {
-		// It may well verify, but whoever holds the leaf could sign others.
+		// It may well verify, but its holder could sign other certificates.
 		j.refuse(LeafWithinSigner, object, nil,
 			fmt.Sprintf("%s is a certificate authority: with the key of this leaf others could be signed", l.Certificate.Subject), reissue)
 		return
@@ -65,8 +65,8 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 			fmt.Sprintf("the leaf was signed by %s, for which evidence of trust is missing", ca.Subject),
 			"wait until the blockers in `kubectl get certificaterotations -o wide` are gone, or "+reissue)
 	} else if j.leavesSoon(ca, l.Name) {
-		// Nobody may begin to need an anchor that is about to leave the bundle: between the last look and that write, nothing
-		// else would see it.
+		// No leaf may start to need an anchor that is about to leave the bundle. Nothing else would notice it between
+		// the last check and that write.
 		j.refuse(TrustBeforeUse, object, nil,
 			fmt.Sprintf("the leaf was signed by %s, whose anchor is about to leave the bundle", ca.Subject), reissue)
 	}
@@ -78,7 +78,7 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 	}
 }
 
-// leavesSoon says whether the anchor of ca is about to leave the bundle and a newer CA could sign the leaf.
+// leavesSoon reports whether the anchor of ca is about to leave the bundle and a newer CA could sign the leaf.
 func (j *judge) leavesSoon(ca *pki.Certificate, leaf string) bool {
 	slot := j.before.slot(ca)
 	if (slot != SlotPrevious && slot != SlotRetired) || (j.stage != Draining && j.stage != Retiring) {
@@ -88,8 +88,8 @@ func (j *judge) leavesSoon(ca *pki.Certificate, leaf string) bool {
 	return best != nil && j.before.olderThan(ca, best)
 }
 
-// unusable says why nobody would accept a leaf, whoever signed it, "" if nothing speaks against it. One that only has more
-// names than it needs works.
+// unusable says why no verifier would accept a leaf, no matter which CA signed it, "" if there is no reason. A leaf
+// with more names than required works.
 func (j *judge) unusable(l *Leaf) string {
 	c := l.Certificate
 	switch {
@@ -110,7 +110,7 @@ func (j *judge) unusable(l *Leaf) string {
 	return ""
 }
 
-// judgeLeafDeletion refuses to delete a leaf that nothing could reissue.
+// judgeLeafDeletion refuses to delete a leaf that no CA could reissue.
 func (j *judge) judgeLeafDeletion(old *Leaf) {
 	if !old.Present || old.Problem != nil {
 		return
@@ -125,8 +125,9 @@ func (j *judge) judgeLeafDeletion(old *Leaf) {
 		"repair what `kubectl describe certificaterotation "+d.Signer.Name+"` shows first")
 }
 
-// JudgeUncounted refuses an edit of a leaf's Secret, which stays, by which a leaf that may be live counts no more: because a
-// label makes a copy of it, or because its content tells no longer whose it was. Whoever presents it does not know of that.
+// JudgeUncounted refuses an edit of a remaining leaf Secret after which a possibly live leaf no longer counts. For
+// example a label turns it into a copy, or its content no longer tells which domain it belonged to. Its presenters
+// would not know.
 func JudgeUncounted(before, after *Domain, leaf string, now time.Time) []Violation {
 	j := &judge{before: newAssessor(before, now), after: after, now: now}
 	l := j.before.leaves[leaf]

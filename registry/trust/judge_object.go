@@ -8,13 +8,14 @@ import (
 	"slices"
 )
 
-// goes says whether an edit lets an object go: one that was deleted goes when the last finalizer is taken from it, and one
-// whose consent is taken from it is as good as gone.
+// goes reports whether an edit removes an object: by taking the last finalizer from a deleted object, or by taking
+// its consent.
 func goes(was, is *Object) bool {
 	return Released(was, is) || (is.Present && was.Deleting && was.Finalizers && !is.Finalizers)
 }
 
-// leaving is the domain after an edit, without the objects that the edit lets go: that edit is judged as their deletion.
+// leaving returns the domain after an edit without the objects that the edit removes. The edit is judged as their
+// deletion.
 func leaving(before, after *Domain) *Domain {
 	out := *after
 	if goes(&before.Signer.Object, &after.Signer.Object) {
@@ -35,15 +36,14 @@ func leaving(before, after *Domain) *Domain {
 	return &out
 }
 
-// belongsToOthers says whether an object did not consent before an edit, or does not exist before and does not consent after it:
-// what its owner does with it is nobody's business here. To give it consent adds to what the model knows, and takes nothing
-// away.
+// belongsToOthers reports whether an object did not consent before an edit, or was created without consent. Such an
+// object is its owner's business. Giving consent only adds to what the model knows.
 func belongsToOthers(was, is *Object) bool {
 	return was.Unadopted() || (!was.Present && is.Unadopted())
 }
 
-// judgeObjects refuses what would keep the controller from writing an object ever again: nothing would say so before a
-// rotation waits at it.
+// judgeObjects refuses what would stop the controller from ever writing an object again. Otherwise it would show only
+// when a rotation waits for it.
 func (j *judge) judgeObjects() {
 	judge := func(object string, was, is *Object) {
 		if !belongsToOthers(was, is) && is.Present && is.Immutable && !was.Immutable {
@@ -61,8 +61,8 @@ func (j *judge) judgeObjects() {
 	}
 }
 
-// unwritable says that an object cannot be written any more, nil if it can. What is done to one that is being deleted goes
-// with it.
+// unwritable returns the problem of an object that cannot be written any more, nil if it can be. Writes to an object
+// that is being deleted are lost with it.
 func unwritable(object string, o *Object) *Problem {
 	switch {
 	case o.Deleting:
@@ -75,16 +75,16 @@ func unwritable(object string, o *Object) *Problem {
 	return nil
 }
 
-// judgeAdoption refuses to adopt what nobody could use. Whatever else is in the object is older than its consent, and who
-// verifies it has met it already: objects are adopted one by one, in any order.
+// judgeAdoption refuses to adopt an unusable object. Other content is older than its consent, and its verifiers have
+// met it already: objects are adopted one by one, in any order.
 func (j *judge) judgeAdoption(object string, is *Object) {
 	if p := is.Problem; is.Present && p != nil && !is.Unadopted() {
 		j.refuse(PairMatches, object, nil, p.Message, "repair the object first, then adopt it")
 	}
 }
 
-// judgeBundleRelease refuses to give up a bundle while anybody needs its anchors: unlike one that is deleted, one that is
-// released is not rebuilt, and nothing keeps what is in it.
+// judgeBundleRelease refuses to release a bundle while its anchors are needed. Unlike a deleted one, a released
+// bundle is not rebuilt, and its content is not guarded.
 func (j *judge) judgeBundleRelease() {
 	object := configMap(j.before.d.Bundle.Name)
 	switch users := j.allUsers(); {
@@ -97,7 +97,7 @@ func (j *judge) judgeBundleRelease() {
 	}
 }
 
-// JudgeRecord refuses that somebody else than certrotation writes a record of that kind.
+// JudgeRecord refuses a write to a record of that kind by any other user than certrotation.
 func JudgeRecord(name, kind string) Violation {
 	return Violation{
 		Invariant: ContentDecides, Object: string(RecordKind) + "/" + name,

@@ -11,13 +11,13 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// membersKept refuses that a member which counts ceases to, or counts for less. The roster would have it count all the same;
-// but nobody would look at it any more, and nobody would know what it was like when it comes back. Who was named by mistake may be
-// taken back.
+// membersKept refuses that a counting member stops counting, or counts for less. By the roster it would still count,
+// but it would no longer be observed, and its former settings would be lost. A member that was named by mistake may
+// be removed.
 func (e *domainEdit) membersKept() []Violation {
 	var lost []string
 	for p, m := range each(e.was.parties) {
-		// Of whom nothing is asked, and who cannot run yet, has nothing to lose.
+		// A member that needs no evidence, or cannot run yet, has nothing to lose.
 		if p.Kind != None && !e.was.idle[m] && !e.was.mistaken(p, m) && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
 			lost = append(lost, MemberName(p.Name, m.Name))
 		}
@@ -27,13 +27,13 @@ func (e *domainEdit) membersKept() []Violation {
 		e.wait()+"; then it may also be taken out of the configuration, if nothing was ever seen of it")
 }
 
-// mistaken says whether a member is taken for one that does not exist: nothing was ever seen of it, and a person who may do so has
+// mistaken reports whether a member is taken for nonexistent: it was never observed, and an authorized operator has
 // waived it by name.
 func (a *assessor) mistaken(p *Party, m *Member) bool {
 	return p.Kind.observed() && m.Pod == nil && len(m.Observations) == 0 && a.waiver(p, m) != nil
 }
 
-// promises says whether a party asks no less of a member than p did.
+// promises reports whether party q requires at least as much of a member as p did.
 func (e *domainEdit) promises(q, p *Party, m *Member) bool {
 	if q.recorded && !p.recorded || q.Name != p.Name || q.Kind != p.Kind || q.Grace < p.Grace || (q.VerifiesNothing && !p.VerifiesNothing) || !contains(q.Verifies, p.Verifies) {
 		return false
@@ -52,8 +52,8 @@ func (a *assessor) idleNamed(p *Party, member string) bool {
 	return false
 }
 
-// evidenceKept refuses that the evidence of a member comes from somewhere else, or ends at another time, than when the rotation
-// began: another address is another process, and another reporter is another witness.
+// evidenceKept refuses that, during a rotation, evidence of a member comes from elsewhere or ends at another time.
+// Another address is another process, and another reporter is another witness.
 func (e *domainEdit) evidenceKept() []Violation {
 	var out []Violation
 	for i := range e.old.Parties {
@@ -81,7 +81,7 @@ func (e *domainEdit) evidenceKept() []Violation {
 	return out
 }
 
-// moved are the members of p that q would look for elsewhere.
+// moved returns the members of p that q would probe elsewhere.
 func (e *domainEdit) moved(p, q *Party) []string {
 	var out []string
 	for i := range p.Members {
@@ -102,7 +102,8 @@ func (p *Party) member(name string) *Member {
 	return nil
 }
 
-// probesKept says whether the same processes are looked at in the same way. How often, and how patiently, is nobody's evidence.
+// probesKept reports whether the same processes are probed in the same way. Interval and timeout do not matter to
+// evidence.
 func probesKept(was, is []Probe) bool {
 	return !slices.ContainsFunc(was, func(p Probe) bool {
 		return !slices.ContainsFunc(is, func(q Probe) bool {
@@ -112,8 +113,8 @@ func probesKept(was, is []Probe) bool {
 	})
 }
 
-// wordsRefused refuses that what a rotation waits for because nobody is known to verify or present it, is settled by a word:
-// by a party that is asked for nothing, or for time alone.
+// wordsRefused refuses a party that needs no evidence, or only time, as the first known verifier or holder of a leaf.
+// The rotation waits for such a leaf, and a mere statement must not end the wait.
 func (e *domainEdit) wordsRefused() []Violation {
 	var said []string
 	for i := range e.old.Leaves {
@@ -143,7 +144,7 @@ func (a *assessor) heldByObserved(leaf string) bool {
 	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.observed() && p.holds(leaf) })
 }
 
-// timesKept refuses that something ends earlier than the rotation was promised.
+// timesKept refuses that something ends earlier than was promised when the rotation began.
 func (e *domainEdit) timesKept() []Violation {
 	var out []Violation
 	refuse := func(object, what string, was, is time.Duration) {
@@ -157,7 +158,7 @@ func (e *domainEdit) timesKept() []Violation {
 			refuse(secret(e.old.Signer.Name), "the drain of leaves that no Secret holds", was.Drain, is.Drain)
 		}
 	}
-	// What is not recorded of a time is derived from the beginning of a certificate and how far that was backdated.
+	// An unrecorded time is derived from the beginning of a certificate and its backdate.
 	if was, is := e.old.Signer.Policy.Profile.Backdate, e.kept.Signer.Policy.Profile.Backdate; is < was {
 		refuse(secret(e.old.Signer.Name), "backdate, by which the age of the CA is known,", was, is)
 	}
@@ -174,7 +175,8 @@ func (e *domainEdit) timesKept() []Violation {
 	return out
 }
 
-// carriersKept refuses to take away what brings bundle and leaves of the domain to processes: an aggregate, a rollout, a copy.
+// carriersKept refuses to remove what brings bundle and leaves of the domain to processes: an aggregate, a rollout, a
+// copy.
 func (e *domainEdit) carriersKept() []Violation {
 	var lost []string
 	for _, a := range e.before.Aggregates {
@@ -203,7 +205,7 @@ func (e *domainEdit) own() map[string]bool {
 	return own
 }
 
-// keeps says whether an aggregate collects all of a domain that another one did, under the same names.
+// keeps reports whether an aggregate still collects all that another one did of a domain, under the same names.
 func (a *Aggregate) keeps(before *Aggregate, d *Domain) bool {
 	if a.Secret.Name != before.Secret.Name || a.ConfigMap.Name != before.ConfigMap.Name {
 		return false
@@ -213,8 +215,8 @@ func (a *Aggregate) keeps(before *Aggregate, d *Domain) bool {
 	return !slices.ContainsFunc(d.Leaves, lacksLeaf) && !slices.ContainsFunc(before.Bundles, lacksBundle)
 }
 
-// stepsRefused refuses an edit by which a step that cannot be taken back, or that signs, becomes possible. The other rules say
-// which promise is broken; this one asks for the result.
+// stepsRefused refuses an edit that unblocks a step which signs or cannot be undone. The other rules name the broken
+// promise. This one checks the result.
 func (e *domainEdit) stepsRefused() []Violation {
 	was := e.was.possible()
 	steps := slices.DeleteFunc(e.is.possible(), func(step string) bool { return slices.Contains(was, step) })
@@ -233,7 +235,7 @@ func (e *domainEdit) stepsRefused() []Violation {
 	return broken(TrustBeforeUse, steps, "the edit itself would make a step possible that was not proven before", "")
 }
 
-// possible are the steps of a domain that cannot be taken back, whatever else is to be done before them.
+// possible returns the steps of a domain that cannot be undone, even if other steps must come first.
 func (a *assessor) possible() []string {
 	out := Assess(a.d, a.now)
 	var steps []string

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// letGo says which part of a domain the configuration does not look after any more, "" if it keeps it.
+// letGo says which part of a domain the configuration no longer manages, "" if it keeps it all.
 func (e *domainEdit) letGo() string {
 	if e.kept != nil {
 		return ""
@@ -23,7 +23,7 @@ func (e *domainEdit) letGo() string {
 	}
 }
 
-// objectsKept refuses to leave a rotation behind that nobody ends.
+// objectsKept refuses to leave a rotation behind that nothing ends.
 func (e *domainEdit) objectsKept() []Violation {
 	what := e.letGo()
 	if what == "" || e.old.givenUp() {
@@ -35,8 +35,8 @@ func (e *domainEdit) objectsKept() []Violation {
 	}}
 }
 
-// givenUp says whether all objects of the domain that exist were released, or none exists: there is no rotation of what may not be
-// touched, nor of what is not there.
+// givenUp reports whether all existing objects of the domain were released, or none exists. Without objects that
+// certrotation may touch there is no rotation.
 func (d *Domain) givenUp() bool {
 	objects := []*Object{&d.Signer.Object, &d.Bundle.Object}
 	for i := range d.Leaves {
@@ -45,8 +45,8 @@ func (d *Domain) givenUp() bool {
 	return !slices.ContainsFunc(objects, func(o *Object) bool { return o.Present && !o.Unadopted() })
 }
 
-// released refuses to let a domain go, or its signer or bundle, while the objects that it leaves behind consent to this
-// configuration. What nobody claims nobody guards, and leaves live under it.
+// released refuses to give up a domain, its signer or its bundle while the objects left behind consent to this
+// configuration. Unclaimed objects are not guarded, and live leaves depend on them.
 func (e *domainEdit) released() []Violation {
 	what := e.letGo()
 	if what == "" || e.inFlight() {
@@ -68,7 +68,7 @@ func (e *domainEdit) released() []Violation {
 	return e.unreleased(what, held)
 }
 
-// aggregatesReleased is about the aggregates that collect something of the domain, likewise.
+// aggregatesReleased does the same for the aggregates that collect from the domain.
 func (e *domainEdit) aggregatesReleased() []Violation {
 	if e.inFlight() {
 		return nil
@@ -100,8 +100,8 @@ func (e *domainEdit) unreleased(what string, held []string) []Violation {
 		"release them by name with `kubectl certrotation release`, and then change the configuration")
 }
 
-// leavesKept refuses to have a live leaf count nowhere, as something else claims its name. One that the configuration does not
-// name any more counts all the same.
+// leavesKept refuses that a live leaf stops counting because something else claims its name. A leaf that the
+// configuration no longer names still counts.
 func (e *domainEdit) leavesKept() []Violation {
 	lost := e.lost(func(leaf string) bool { return !slices.Contains(e.kept.Released, leaf) })
 	return broken(AnchorInUse, lost,
@@ -109,7 +109,7 @@ func (e *domainEdit) leavesKept() []Violation {
 		"name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it")
 }
 
-// leavesHeld refuses to release a live leaf in the middle of a rotation: that is a word, and no evidence.
+// leavesHeld refuses to release a live leaf in flight: a release is a statement, not evidence.
 func (e *domainEdit) leavesHeld() []Violation {
 	said := e.lost(func(leaf string) bool {
 		return slices.Contains(e.kept.Released, leaf) && !slices.Contains(e.old.Released, leaf)
@@ -119,7 +119,7 @@ func (e *domainEdit) leavesHeld() []Violation {
 		"name it again so that it is reissued, delete its Secret, or release it when the stage is Stable")
 }
 
-// membersHeld refuses to release a member in the middle of a rotation, which has to go on waiting for it.
+// membersHeld refuses to release a member in flight: the rotation must go on waiting for it.
 func (e *domainEdit) membersHeld() []Violation {
 	var said []string
 	for p, m := range each(e.was.parties) {
@@ -133,7 +133,7 @@ func (e *domainEdit) membersHeld() []Violation {
 		"end its wait with `kubectl certrotation waive`, and release it when the stage is Stable")
 }
 
-// lost are the Secrets of the leaves that may be live and would not count, of those whose names are meant.
+// lost returns the Secrets of possibly live leaves that would not count after the edit, of those that meant selects.
 func (e *domainEdit) lost(meant func(leaf string) bool) []string {
 	var out []string
 	for i := range e.old.Leaves {
@@ -145,13 +145,13 @@ func (e *domainEdit) lost(meant func(leaf string) bool) []string {
 	return out
 }
 
-// Collects says whether anything of the domain is in the aggregate.
+// Collects reports whether the aggregate contains anything of the domain.
 func (a *Aggregate) Collects(d *Domain) bool {
 	return slices.ContainsFunc(a.Bundles, func(b AggregatedBundle) bool { return b.Bundle == d.Bundle.Name }) ||
 		slices.ContainsFunc(d.Leaves, func(l Leaf) bool { return slices.Contains(a.Leaves, l.Name) })
 }
 
-// consequences are what an edit that is allowed means: who still counts, and what is not looked after any more.
+// consequences are the effects of an allowed edit: what still counts, and what is no longer managed.
 func (e *domainEdit) consequences() []string {
 	if what := e.letGo(); what != "" {
 		return []string{fmt.Sprintf("trust domain %s: %s; nothing renews what it leaves behind", e.old.Name, what)}

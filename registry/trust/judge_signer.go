@@ -25,7 +25,7 @@ func (j *judge) judgeSigner() {
 				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", configMap(j.before.d.Bundle.Name), old.Active.Subject),
 				"wait until the bundle is rebuilt; deleting a stable signer asks for its rotation")
 		case j.before.signerAhead():
-			// It was made by a clock that was ahead, and the problem says to delete it.
+			// A clock that was ahead made it, and the problem says to delete it.
 		case j.before.unsure(old.Active):
 			j.refuse(AnchorInUse, object, nil,
 				fmt.Sprintf("%s expired while nobody looked, and may be in use: if the clock has jumped, its key is needed when it is right again", old.Active.Subject),
@@ -64,13 +64,13 @@ func (j *judge) judgeSigner() {
 	j.judgePrevious(old, s)
 }
 
-// anchorLost says whether the key of the active CA is all that is left of what may be verified by it.
+// anchorLost reports whether the signer is the only place with the anchor of leaves that may be presented.
 func (a *assessor) anchorLost() bool {
 	active := a.d.Signer.Active
 	return active != nil && !a.tooEarly(active) && !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable())
 }
 
-// absent are the leaves whose Secrets do not exist, if the active CA can issue them.
+// absent returns the leaves whose Secrets do not exist, if the active CA can issue them.
 func (j *judge) absent() []string {
 	var out []string
 	if !j.before.restorable() {
@@ -84,7 +84,7 @@ func (j *judge) absent() []string {
 	return out
 }
 
-// judgeFitness refuses a CA that verifiers would not accept as the signer of every leaf.
+// judgeFitness refuses a CA whose signature on some leaf verifiers would not accept.
 func (j *judge) judgeFitness(object string, ca *pki.Certificate) {
 	misfits := j.before.misfitsOf(ca)
 	if len(misfits) == 0 {
@@ -112,7 +112,7 @@ func (j *judge) judgeActive(old, s *Signer) {
 		return
 	}
 	if interchangeable(old.Active, s.Active) && s.Active.ValidAt(j.now) {
-		// The same key under the same name, as a recovery re-signs it: whoever has loaded either accepts the leaves of both.
+		// A recovery re-signs the CA with the same key and name: verifiers of either accept the leaves of both.
 		return
 	}
 	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
@@ -124,7 +124,7 @@ func (j *judge) judgeActive(old, s *Signer) {
 		fmt.Sprintf("%s would sign leaves before everybody who verifies them has loaded it", s.Active.Subject), rotate)
 }
 
-// judgeNext refuses a second rotation, and to drop a CA that has signed.
+// judgeNext refuses a second rotation, and dropping a CA that has signed.
 func (j *judge) judgeNext(old, s *Signer) {
 	object := secret(s.Name)
 	switch {
@@ -134,7 +134,7 @@ func (j *judge) judgeNext(old, s *Signer) {
 			"wait for the stage Stable")
 	case old.Next == nil:
 	case s.Next == nil && same(old.Next, s.Active):
-		// Promoted: judgeActive has asked for the evidence.
+		// Promoted: judgeActive has checked the evidence.
 	case len(j.before.under[old.Next.Fingerprint]) > 0 && !slices.ContainsFunc(s.Previous, old.Next.Equal):
 		j.refuse(AnchorInUse, object, j.before.under[old.Next.Fingerprint],
 			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
@@ -168,14 +168,14 @@ func (j *judge) judgePrevious(old, s *Signer) {
 	}
 }
 
-// retired says whether nobody accepts the leaves of ca any more: its anchor has left the bundle.
+// retired reports whether the leaves of ca are no longer accepted: its anchor has left the bundle.
 func (j *judge) retired(ca *pki.Certificate) bool {
 	b := j.before
 	return len(b.d.Bundle.Anchors) > 0 && !b.inBundle[ca.Fingerprint] && b.liveUnder(ca) == 0
 }
 
-// replacedBy are the CAs that the signer is expected to keep as previous after an edit: those that it kept, and the active one
-// that is replaced, by whatever, as a Secret that comes back from a backup does.
+// replacedBy returns the CAs that the signer must keep as previous after an edit: those that it kept, and a replaced
+// active one. A Secret restored from a backup may also replace it.
 func replacedBy(old, s *Signer) []*pki.Certificate {
 	keep := old.Previous
 	if old.Active != nil && s.Active != nil && !same(old.Active, s.Active) && !interchangeable(old.Active, s.Active) {

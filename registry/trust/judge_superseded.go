@@ -9,8 +9,8 @@ import (
 	"certrotation.dev/registry/contenthash"
 )
 
-// judgeSuperseded refuses a bundle that does not say any more, or says wrongly, which contents it has replaced. One of them
-// could come back, so that a pod which names it would seem to have loaded what it has not; and a pod that names another one
+// judgeSuperseded refuses a bundle that omits, or misstates, the contents that it has replaced. An omitted content
+// could come back: a pod that names it would seem to have loaded what it has not. A pod that names another content
 // would wait at its start gate.
 func (j *judge) judgeSuperseded(old, b *Bundle) {
 	if !succeeds(b.Superseded, old.ContentHash, old.Superseded) {
@@ -18,14 +18,16 @@ func (j *judge) judgeSuperseded(old, b *Bundle) {
 	}
 }
 
-// judgeLeafSuperseded refuses the Secret of a leaf for the same reason. With another certificate it names those of that one.
+// judgeLeafSuperseded does the same for the Secret of a leaf. With another certificate the Secret names that
+// certificate's former contents.
 func (j *judge) judgeLeafSuperseded(old, l *Leaf) {
 	if same(old.Certificate, l.Certificate) && !succeeds(l.Superseded, old.ContentHash, old.Superseded) {
 		j.refuse(ContentDecides, secret(l.Name), nil, lostSuccession("Secret"), keepSuccession)
 	}
 }
 
-// succeeds says whether the contents that an object says it has replaced are those of before, or those and the one before them.
+// succeeds reports whether the declared superseded contents are those of before, optionally with the previous content
+// added.
 func succeeds(says []string, hash string, superseded []string) bool {
 	was := contenthash.Content{Hash: hash, Superseded: superseded}
 	return hash == "" || slices.Equal(says, superseded) || slices.Equal(says, was.Succession())

@@ -11,14 +11,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// The anchors beside a leaf, under ca.crt of its Secret, are what many programs verify by that mount one Secret. So they are a copy
-// of the bundle: they gain an anchor before the bundle does, and lose it after the bundle has.
+// The anchors beside a leaf, under ca.crt of its Secret, serve the many programs that mount only one Secret. So
+// ca.crt is a copy of the bundle: it gains an anchor before the bundle does, and loses it after the bundle has.
 //
-//	Distributing   every ca.crt gains next ──► the bundle gains it ──► who shows that it has loaded the bundle starts with both
+//	Distributing   every ca.crt gains next ──► the bundle gains it ──► a member with evidence of the bundle has both
 //	Retiring       the bundle loses the old one ──► every ca.crt loses it ──► its key is destroyed
 
-// anchorsBeside are the anchors that the Secret of a leaf is to have, in order: those of the bundle, those that it is about to gain,
-// and of those that it has besides what somebody needs.
+// anchorsBeside returns the anchors that the Secret of a leaf must have, in order: those of the bundle, those that
+// the bundle is about to gain, and others of the Secret that are still needed.
 func (a *assessor) anchorsBeside(l *Leaf) []*pki.Certificate {
 	want := slices.Clone(a.d.Bundle.Anchors)
 	for _, ca := range a.unpublished() {
@@ -34,15 +34,15 @@ func (a *assessor) anchorsBeside(l *Leaf) []*pki.Certificate {
 	return want
 }
 
-// copiesAnchors says whether the Secret of a leaf has anchors beside it that are kept up to date. Of one that has none nobody
-// verifies by them. A leaf that the configuration does not name any more has them as long as a member counts that presents it: that one
-// may start again with what is beside it.
+// copiesAnchors reports whether the anchors in the Secret of a leaf are kept up to date. A Secret without anchors
+// needs none: no verifier uses it. A leaf that the configuration no longer names keeps them while a member that
+// presents it counts, as that may restart with them.
 func (a *assessor) copiesAnchors(l *Leaf) bool {
 	named := !l.Unnamed || a.held[l.Name] && !l.Unadopted()
 	return named && len(l.Anchors) > 0 && l.Certificate != nil && l.Problem == nil && unwritable("", &l.Object) == nil
 }
 
-// withoutAnchor are the leaves whose Secrets do not have an anchor that they are to have, as blockers.
+// withoutAnchor returns, as blockers, the leaves whose Secrets lack an anchor that they must have.
 func (a *assessor) withoutAnchor(ca *pki.Certificate) []Blocker {
 	if ca.Expired(a.now) {
 		return nil
@@ -62,7 +62,8 @@ func (a *assessor) withoutAnchor(ca *pki.Certificate) []Blocker {
 	return out
 }
 
-// updateAnchors brings the anchors beside the leaves up to date, but for leaves that are issued now, which brings them too.
+// updateAnchors updates the anchors beside the leaves. It skips leaves that are issued now, as that writes the
+// anchors too.
 func (a *assessor) updateAnchors(issues []Action) []Action {
 	var out []Action
 	for i := range a.d.Leaves {
@@ -77,7 +78,7 @@ func (a *assessor) updateAnchors(issues []Action) []Action {
 	return out
 }
 
-// updateAnchorsOf brings the anchors beside a leaf up to date, nil if they are.
+// updateAnchorsOf updates the anchors beside a leaf, nil if they are up to date.
 func (a *assessor) updateAnchorsOf(l *Leaf) *Action {
 	if !a.copiesAnchors(l) {
 		return nil
@@ -89,7 +90,7 @@ func (a *assessor) updateAnchorsOf(l *Leaf) *Action {
 	}
 	return &Action{
 		Kind: UpdateLeafAnchors, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion, Anchors: want,
-		// Whoever verifies by them does without what is taken away.
+		// Verifiers by ca.crt lose the anchors that are removed.
 		Irreversible: len(lost) > 0,
 		Reason:       anchorsReason(gained, lost),
 	}
@@ -106,7 +107,6 @@ func anchorsReason(gained, lost []*pki.Certificate) string {
 	return strings.Join(parts, ", and ")
 }
 
-// differenceOf are the certificates of one list that another does not have.
 func differenceOf(of, from []*pki.Certificate) []*pki.Certificate {
 	return slices.DeleteFunc(slices.Clone(of), func(ca *pki.Certificate) bool { return slices.ContainsFunc(from, ca.Equal) })
 }
@@ -119,7 +119,7 @@ func subjectsOf(cas []*pki.Certificate) string {
 	return strings.Join(subjects, " and ")
 }
 
-// judgeLeafAnchors refuses that the Secret of a leaf loses an anchor that somebody needs who verifies by it.
+// judgeLeafAnchors refuses that the Secret of a leaf loses an anchor that is needed.
 func (j *judge) judgeLeafAnchors(old, l *Leaf) {
 	var users []string
 	lost := differenceOf(old.Anchors, l.Anchors)

@@ -12,7 +12,6 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// assessLeaves says what is known of the leaves, and which of them are to be issued.
 func (a *assessor) assessLeaves() (out []LeafAssessment, due []Action) {
 	out = make([]LeafAssessment, 0, len(a.d.Leaves))
 	for i := range a.d.Leaves {
@@ -38,7 +37,8 @@ func (a *assessor) assessLeaves() (out []LeafAssessment, due []Action) {
 	return out, due
 }
 
-// issue says whether a leaf should be issued now and may be: an action, or what stands against it, or neither.
+// issue returns the action that issues a leaf if it should and may be issued now. Otherwise it returns the blockers,
+// or neither.
 func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	switch {
 	case l.Problem != nil:
@@ -82,13 +82,13 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Reason: reason,
-		// Whoever verifies a leaf that is signed because of evidence is cut off if that has gone stale meanwhile.
+		// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale.
 		Irreversible: !same(current, best) && (!missing || !a.established(best)),
 	}
 	return issue, nil
 }
 
-// unnamed says what is to become of a leaf that the configuration does not name: it is live, and nobody reissues it.
+// unnamed returns the blocker of a leaf that the configuration does not name: it is live, and it is not reissued.
 func (a *assessor) unnamed(l *Leaf) []Blocker {
 	if !a.live(l) || same(a.signers[l.Name], a.newest()) {
 		return nil
@@ -100,12 +100,12 @@ func (a *assessor) unnamed(l *Leaf) []Blocker {
 	}}
 }
 
-// replacedLeafLife is how long a leaf of a CA that is being replaced lives at most, so that such a CA is not needed for
-// much longer than its replacement takes. It is renewed in time if the rotation is held up. A compromised CA renews
-// nothing, so what it has to restore must last.
+// replacedLeafLife is the longest life of a leaf of a CA that is being replaced. So the CA is not needed for much
+// longer than its replacement takes. The leaf is renewed in time if the rotation is held up. A compromised CA renews
+// nothing, so leaves that it restores get their full life.
 const replacedLeafLife = 7 * 24 * time.Hour
 
-// waitsToLeave are the blockers against the newest CA, if the leaf is not signed by it already.
+// waitsToLeave returns the blockers against the newest CA, none if it has signed the leaf already.
 func (a *assessor) waitsToLeave(current *pki.Certificate, against []Blocker) []Blocker {
 	if newest := a.newest(); newest == nil || same(current, newest) {
 		return nil
@@ -113,8 +113,8 @@ func (a *assessor) waitsToLeave(current *pki.Certificate, against []Blocker) []B
 	return against
 }
 
-// wants says why a leaf needs a new certificate whoever signs it, "" if it does not. A leaf that ends with its signer
-// gains no time from a renewal: it would be due again at once, over and over.
+// wants says why a leaf needs a new certificate, no matter from which CA, "" if it does not. A leaf that ends with
+// its signer gains no time from a renewal: it would be due again at once, over and over.
 func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 	c := l.Certificate
 	switch {
@@ -138,16 +138,16 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 	return policyDifference(c, l.Policy.Profile)
 }
 
-// provesByRenewal says whether what a member has loaded is shown by the renewal of a leaf.
+// provesByRenewal reports whether the renewal of a leaf is the evidence of a member.
 func (a *assessor) provesByRenewal(l *Leaf) bool {
 	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind == Renewed && p.holds(l.Name) })
 }
 
-// early says whether the time of a certificate has not come, by any of the clocks that are known.
+// early reports whether a certificate is not valid yet by any of the known clocks.
 func (a *assessor) early(c *pki.Certificate) bool { return c.NotBefore.After(a.d.Recorded(a.now)) }
 
-// hostDifference compares the subject alternative names of a certificate with those that it should have. An IP address
-// that a certificate repeats as a DNS name, as library-go writes it, is no difference.
+// hostDifference compares the subject alternative names of a certificate with those that it should have. An IP
+// address that is repeated as a DNS name, as library-go writes it, is no difference.
 func hostDifference(c *pki.Certificate, want pki.Profile) (extra, missing []string) {
 	has := hosts(c.DNSNames, c.IPAddresses)
 	should := hosts(want.DNSNames, want.IPAddresses)
@@ -170,10 +170,10 @@ func hosts(names, addresses []string) []string {
 	return slices.Compact(all)
 }
 
-// refresh is when a certificate is to be renewed at the latest: at a part of its validity, or some time before its end.
-// Where the part was over when the certificate was made, because it is back-dated by more, it counts from then. Where the
-// certificate was given a shorter life than the policy says, because of its signer, the time before its end is shorter by
-// the same part. It is never due when it is made: it would be made over and over.
+// refresh returns the latest time to renew a certificate: at RenewAtPercent of its validity, or RenewBefore its end.
+// If the backdate already exceeds the percentage, it counts from when the certificate was made. If the signer
+// shortened the life of the certificate, RenewBefore shrinks in proportion. A certificate is never due when it is
+// made, or it would be made over and over.
 func refresh(c *pki.Certificate, p Policy) time.Time {
 	life, made := c.NotAfter.Sub(c.NotBefore), c.NotBefore.Add(p.Profile.Backdate)
 	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
@@ -190,7 +190,7 @@ func refresh(c *pki.Certificate, p Policy) time.Time {
 	return at
 }
 
-// signerDue is when the active CA is to be renewed, zero if there is none.
+// signerDue returns when the active CA must be renewed, zero if there is none.
 func (a *assessor) signerDue() time.Time {
 	s := &a.d.Signer
 	if s.Active == nil {
@@ -199,15 +199,15 @@ func (a *assessor) signerDue() time.Time {
 	return a.due(&s.Object, s.Active, s.Policy)
 }
 
-// due is when a certificate is to be renewed: earlier than refresh by the object's own share of the jitter, so that
-// certificates that were made together are not renewed together. The share depends on nothing but the object's name.
-// It never takes more than half of the time until refresh: a certificate that is due when it is made is made over and over.
+// due returns when to renew a certificate: earlier than refresh by the object's share of the jitter, so that
+// certificates made together are not renewed together. The share depends only on the names of namespace and object.
+// It takes at most half of the time until refresh: a certificate that is due when it is made is made over and over.
 func (a *assessor) due(o *Object, c *pki.Certificate, p Policy) time.Time {
 	if p.JitterPercent == 0 {
 		return refresh(c, p)
 	}
 	h := fnv.New32a()
-	// A hash never fails to be written to.
+	// Writing to a hash never fails.
 	_, _ = h.Write([]byte(a.d.Namespace + "/" + o.Name))
 	const shares = 1000
 	at := refresh(c, p)
@@ -216,8 +216,8 @@ func (a *assessor) due(o *Object, c *pki.Certificate, p Policy) time.Time {
 	return at.Add(-spread / shares * time.Duration(h.Sum32()%shares))
 }
 
-// policyDifference says how a certificate differs from the profile of its successor, "" if it does not. Validity is no
-// difference: it counts from the next certificate on.
+// policyDifference says how a certificate differs from the profile of its successor, "" if it does not. Validity is
+// ignored: it applies from the next certificate on.
 func policyDifference(c *pki.Certificate, want pki.Profile) string {
 	if extra, missing := hostDifference(c, want); len(extra)+len(missing) > 0 {
 		return fmt.Sprintf("its names differ from the configuration (missing %q, not required %q)", missing, extra)
@@ -248,16 +248,16 @@ func sameSet[T ~string](a, b []T) bool {
 // paceWindow is the time in which Domain.ReissuePerMinute leaves may be reissued.
 const paceWindow = time.Minute
 
-// turn are the leaves that are to be issued now. waiting is how many more wait for theirs, and next when one may be issued.
+// turn are the leaves to issue now. waiting is how many more wait, and next when one of them may be issued.
 type turn struct {
 	actions []Action
 	waiting int
 	next    time.Time
 }
 
-// pace holds back what can wait if many leaves were reissued in the last minute, so that a rotation of thousands of
-// leaves is no herd. What is missing, expired or asked for is never held back, nor is anything when a key is compromised.
-// A leaf that claims to be issued further ahead than any clock may be off says nothing about the last minute.
+// pace holds back non-urgent leaves if many were reissued in the last minute, to spread a rotation of thousands of
+// leaves. It never holds back leaves that are missing, expired or requested, nor any leaf while a key is compromised.
+// A leaf whose issue time is further ahead than any clock may be says nothing about the last minute.
 func (a *assessor) pace(due []Action) turn {
 	budget := a.d.ReissuePerMinute
 	if budget <= 0 || a.anyCompromised() {

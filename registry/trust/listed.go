@@ -10,8 +10,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Listed are the CAs, of those that are known, that a server proves to have loaded by the list of subjects (pki.SubjectHash)
-// that it sends in a handshake. A subject that could mean another known CA proves only what it proves to an assessment.
+// Listed returns the known CAs that a server proves to have loaded by its list of subjects (pki.SubjectHash) in a
+// handshake. A subject that could mean another known CA proves only what it proves to an assessment.
 func Listed(subjects []string, known []*pki.Certificate, now time.Time) []*pki.Certificate {
 	a := &assessor{now: now, authorities: known}
 	var out []*pki.Certificate

@@ -10,10 +10,9 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// memberKey names a member. A member that is to be proven in two ways is one member.
+// memberKey names a member. A member with two kinds of evidence is one member.
 type memberKey struct{ party, member string }
 
-// each goes through the members of parties.
 func each(parties []*Party) iter.Seq2[*Party, *Member] {
 	return func(yield func(*Party, *Member) bool) {
 		for _, p := range parties {
@@ -26,7 +25,7 @@ func each(parties []*Party) iter.Seq2[*Party, *Member] {
 	}
 }
 
-// assessMembers says of each member what is known of it, once, in the order of the parties.
+// assessMembers returns the state of each member, once, in the order of the parties.
 func (a *assessor) assessMembers(stage Stage) []MemberAssessment {
 	n := 0
 	for _, p := range a.parties {
@@ -75,7 +74,7 @@ func (a *assessor) assessMember(p *Party, m *Member) MemberAssessment {
 	return ma
 }
 
-// repeated are the names that several of the parties have: their members may be the same ones.
+// repeated reports, by name, whether several parties have the name: they may share members.
 func repeated(parties []*Party) map[string]bool {
 	out := make(map[string]bool, len(parties))
 	for _, p := range parties {
@@ -85,7 +84,7 @@ func repeated(parties []*Party) map[string]bool {
 	return out
 }
 
-// and is what is known of a member that is to be proven in two ways.
+// and combines two assessments of a member that needs two kinds of evidence.
 func (m MemberAssessment) and(other MemberAssessment) MemberAssessment {
 	if other.Message == "" {
 		other.Message = m.Message

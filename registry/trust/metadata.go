@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Annotations and labels of library-go, which are kept up to date under the same names
-// (reference: openshift/library-go pkg/operator/certrotation).
+// Annotations and labels of library-go, kept up to date under the same names (reference: openshift/library-go
+// pkg/operator/certrotation).
 const (
 	AnnotationNotBefore     = "auth.openshift.io/certificate-not-before"
 	AnnotationNotAfter      = "auth.openshift.io/certificate-not-after"
@@ -22,8 +22,8 @@ const (
 	AnnotationRefreshPeriod = "certificates.openshift.io/refresh-period"
 	// AnnotationRolloutRevision is the gate of cluster-etcd-operator on its aggregate of bundles.
 	AnnotationRolloutRevision = "openshift.io/ceo-bundle-rollout-revision"
-	// AnnotationDeleteGraceStart is cluster-etcd-operator's, on what belongs to a node that left: RFC3339 of when that was
-	// noticed.
+	// AnnotationDeleteGraceStart is cluster-etcd-operator's, on objects of a node that left: RFC3339 of when it
+	// noticed that.
 	AnnotationDeleteGraceStart = "openshift.io/ceo-delete-grace-start"
 
 	LabelManagedType = "auth.openshift.io/managed-certificate-type"
@@ -38,57 +38,60 @@ const (
 
 // Annotations and labels of certrotation.
 const (
-	// AnnotationCompromised is on a signer: the fingerprint of a CA whose key must not be trusted any longer than needed.
+	// AnnotationCompromised is on a signer: the fingerprint of a CA whose key must not be trusted longer than needed.
 	AnnotationCompromised = "certrotation.dev/compromised"
-	// AnnotationPlan is on a signer: the hash of the plan of the last rotation that began.
+	// AnnotationPlan is on a signer: the hash of the plan of the last started rotation.
 	AnnotationPlan = "certrotation.dev/plan"
-	// AnnotationAnswered is on a signer or a leaf: space separated UIDs of recorded requests that were answered by what it
-	// holds.
+	// AnnotationAnswered is on a signer or a leaf: space separated UIDs of the recorded requests that its content
+	// answers.
 	AnnotationAnswered = "certrotation.dev/answered"
 	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.
 	AnnotationPublished = "certrotation.dev/published"
-	// AnnotationTrustStores is on a bundle: the keys, separated by commas, that were written as trust stores of its anchors.
+	// AnnotationTrustStores is on a bundle: the comma separated keys that were written as trust stores of its
+	// anchors.
 	AnnotationTrustStores = "certrotation.dev/trust-stores"
 	// AnnotationIssuedAt is on a leaf: RFC3339 of when it was issued (its not-before is back-dated).
 	AnnotationIssuedAt = "certrotation.dev/issued-at"
 	// AnnotationPromotedAt is on a signer: RFC3339 of the last promotion.
 	AnnotationPromotedAt = "certrotation.dev/promoted-at"
 
-	// AnnotationConfiguration is the consent of a Secret or a ConfigMap: the name of the RotationConfiguration of its namespace
-	// that may use it. Whoever may write the object gives it; what the controller makes has it from birth.
+	// AnnotationConfiguration is the consent of a Secret or a ConfigMap: the name of the RotationConfiguration of its
+	// namespace that may use it. Everyone who may write the object can give it. The controller creates objects with
+	// it.
 	AnnotationConfiguration = "certrotation.dev/configuration"
 
-	// LabelManaged, with the value ManagedValue on a Namespace, is the consent of the cluster's owner: in no other namespace
-	// anything is read, dialled or written.
+	// LabelManaged, with the value ManagedValue on a Namespace, is the consent of the cluster's owner. In other
+	// namespaces nothing is read, dialled or written.
 	LabelManaged = "certrotation.dev/managed"
 	ManagedValue = "true"
 	// LabelTrustDomain is on every object that the controller writes; its value is the domain's name.
 	LabelTrustDomain = "certrotation.dev/trust-domain"
 	// LabelAggregate marks aggregate Secrets and ConfigMaps.
 	LabelAggregate = "certrotation.dev/aggregate"
-	// LabelCopyOf marks copies of bundles and leaves; its value is NAMESPACE.NAME of the source as far as a label can hold
-	// it. AnnotationCopyOf says the same as NAMESPACE/NAME.
+	// LabelCopyOf marks copies of bundles and leaves. Its value is NAMESPACE.NAME of the source as far as a label can
+	// hold it. AnnotationCopyOf has it as NAMESPACE/NAME.
 	LabelCopyOf      = "certrotation.dev/copy-of"
 	AnnotationCopyOf = "certrotation.dev/copy-of"
-	// CopiesFrom, as an annotation of a Namespace, lists what it accepts as copies, separated by commas: FROM/Secret/NAME or
-	// FROM/ConfigMap/NAME, where FROM is the namespace of the configuration that asks for it and NAME that of the copy.
+	// CopiesFrom, as an annotation of a Namespace, lists the copies that it accepts, separated by commas:
+	// FROM/Secret/NAME or FROM/ConfigMap/NAME. FROM is the namespace of the configuration that asks for the copy,
+	// NAME the name of the copy.
 	CopiesFrom = "certrotation.dev/copies-from"
 )
 
-// KnownAnnotation says whether the model looks at an annotation.
+// KnownAnnotation reports whether the model reads an annotation.
 func KnownAnnotation(key string) bool {
 	return strings.HasPrefix(key, "certrotation.dev/") ||
 		strings.HasPrefix(key, "auth.openshift.io/certificate-") ||
 		key == AnnotationRefreshPeriod || key == AnnotationRolloutRevision || key == AnnotationDeleteGraceStart
 }
 
-// KnownLabel says whether the model looks at a label.
+// KnownLabel reports whether the model reads a label.
 func KnownLabel(key string) bool {
 	return strings.HasPrefix(key, "certrotation.dev/") || key == LabelManagedType
 }
 
-// Metadata are the annotations and labels that say on an object what its content is. They are a cache of the content
-// and a habit of people and tools, never an input of a decision.
+// Metadata are the annotations and labels that describe the content of an object. They are a cache for people and
+// tools, never an input of a decision.
 type Metadata struct {
 	Annotations, Labels map[string]string
 }
@@ -120,8 +123,8 @@ func certificateMetadata(domain, managedType string, c *pki.Certificate, p Polic
 	}
 }
 
-// MetadataOfBundle describes a bundle. Anchors are those of the signer's own generations; each keeps the time of its
-// publication, and one that is published now gets at (Domain.Recorded).
+// MetadataOfBundle describes a bundle. anchors are of the signer's own generations. Each keeps its time of
+// publication; one that is published now gets at (Domain.Recorded).
 func MetadataOfBundle(domain string, anchors []*pki.Certificate, published map[pki.Fingerprint]time.Time, at time.Time) Metadata {
 	times := make(map[pki.Fingerprint]time.Time, len(anchors))
 	for _, ca := range anchors {
@@ -144,18 +147,17 @@ func formatPublished(times map[pki.Fingerprint]time.Time) string {
 	return strings.Join(entries, " ")
 }
 
-// Recorded returns the time to record for a moment from which a wait counts: the later of the writer's clock and the clocks that it was
-// compared with. The reader may use any of them.
+// Recorded returns the time to record as the start of a wait: the later of the writer's clock and the clocks that it
+// was compared with. The reader may use any of them.
 func (d *Domain) Recorded(now time.Time) time.Time { return now.Add(max(0, -d.ClockSkew)) }
 
-// stamp writes a time from which something is waited for. It is rounded up to the second that the text counts in: a
-// wait must never end early.
+// stamp formats the start of a wait. It rounds up to full seconds: a wait must never end early.
 func stamp(t time.Time) string {
 	return t.UTC().Add(time.Second - 1).Truncate(time.Second).Format(time.RFC3339)
 }
 
-// parsePublished reads AnnotationPublished. An entry that cannot be read is left out: its anchor then counts as not
-// published yet, which only ever makes a grace period longer.
+// parsePublished reads AnnotationPublished. It drops unreadable entries: their anchors count as not published yet,
+// which can only lengthen a grace period.
 func parsePublished(text string) map[pki.Fingerprint]time.Time {
 	times := map[pki.Fingerprint]time.Time{}
 	for entry := range strings.FieldsSeq(text) {
@@ -167,7 +169,7 @@ func parsePublished(text string) map[pki.Fingerprint]time.Time {
 	return times
 }
 
-// recordMetadata lists the objects whose annotations or labels do not say what their content is.
+// recordMetadata updates objects whose annotations or labels do not match their content.
 func (a *assessor) recordMetadata() []Action {
 	var out []Action
 	s, b := &a.d.Signer, &a.d.Bundle

@@ -11,8 +11,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// trustsByObservation takes the AND over the live processes of a member: one that has not loaded the anchor refuses what
-// the others accept, whoever of them was seen last.
+// trustsByObservation requires evidence of all live processes of a member: one that has not loaded the anchor refuses
+// what the others accept, no matter which was observed last.
 func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) proof {
 	seen, missing := a.observed(p, m)
 	if len(seen) == 0 {
@@ -26,7 +26,7 @@ func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate)
 	return proven
 }
 
-// by names the process that a proof is about, where there are several.
+// by names the process that a proof is about, if there are several.
 func (v proof) by(o *Observation, seen []*Observation) proof {
 	if len(seen) > 1 {
 		v.message = "its process " + o.Instance + " " + v.message
@@ -34,8 +34,8 @@ func (v proof) by(o *Observation, seen []*Observation) proof {
 	return v
 }
 
-// loaded says whether an observation proves that a process has loaded the anchor of ca. A list of subjects proves an anchor
-// only if no other known CA has its subject; of two with the same key, it proves the one that ends first.
+// loaded returns whether an observation proves that a process has loaded the anchor of ca. A list of subjects proves
+// an anchor only if no other known CA has its subject. Of two with the same key, it proves the one that ends first.
 func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
 		switch other := a.ambiguous(ca); {
@@ -61,8 +61,8 @@ func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
 }
 
-// ambiguous returns another known CA that a list of subjects could mean instead of ca: one with another key or another identifier, or
-// one with the same key that ends earlier. An expired one is meant by nobody.
+// ambiguous returns another known CA that a list of subjects could mean instead of ca. It has another key or another
+// identifier, or the same key and an earlier end. Expired CAs do not count.
 func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 	for _, other := range a.authorities {
 		if other.SubjectHash != ca.SubjectHash || other.Fingerprint == ca.Fingerprint || other.Expired(a.now) {
@@ -75,13 +75,13 @@ func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 	return nil
 }
 
-// denies says whether a live process of a member was seen to trust other CAs and not this one. That nothing is known, or
-// that it lists nothing, says nothing. A handshake proves the CAs that were tried, and nothing of others.
+// denies reports whether a live process of a member was observed to trust other CAs and not this one. Missing
+// observations and empty lists do not count. A handshake proves only the CAs that were tried.
 func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	return a.waiver(p, m) == nil && a.seenWithout(p, m, ca)
 }
 
-// seenWithout reports whether a live process of a member was seen to trust CAs, and not this one.
+// seenWithout reports whether a live process of a member was observed to trust CAs, and not this one.
 func (a *assessor) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.observations[m], func(o *Observation) bool { return a.without(p, o, ca) })
 }
@@ -93,16 +93,16 @@ func (a *assessor) without(p *Party, o *Observation, ca *pki.Certificate) bool {
 		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
 }
 
-// trustsTwin says whether a process has loaded a CA with the name and the key of ca, whether it has expired or not: it is
-// behind, and has not gone elsewhere.
+// trustsTwin reports whether a process has loaded a CA with the name and key of ca, expired or not. Such a process
+// lags and has not diverged.
 func (a *assessor) trustsTwin(o *Observation, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.authorities, func(twin *pki.Certificate) bool {
 		return sameKey(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
 	})
 }
 
-// current are the observations of a member that say something of what runs now: of its kind of evidence, within their
-// lease, of a process that has not been replaced since, and from no other time than this.
+// current returns the observations that apply to the running processes of a member. They are of its evidence kind,
+// within their lease, of a process that was not replaced since, and not from the future.
 func (a *assessor) current(p *Party, m *Member) []*Observation {
 	var out []*Observation
 	for i := range m.Observations {
@@ -132,8 +132,8 @@ func (a *assessor) fromTheFuture(o *Observation) bool {
 	return o.ObservedAhead(a.now) || o.StartedAt.After(a.now.Add(maxClockSkew))
 }
 
-// ofTheFuture is an observation of a member that is from a time still to come, nil if there is none. It proves nothing, but
-// it says that there is a process of which nothing is known.
+// ofTheFuture returns an observation of a member from the future, nil if there is none. It proves nothing, except
+// that an unknown process exists.
 func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 	for i := range m.Observations {
 		if o := &m.Observations[i]; o.Kind == p.Kind && a.fromTheFuture(o) {
@@ -143,11 +143,11 @@ func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 	return nil
 }
 
-// observed are the current observations of all live processes of a member, or why one is lacking.
+// observed returns the current observations of all live processes of a member, or why one is lacking.
 func (a *assessor) observed(p *Party, m *Member) ([]*Observation, proof) {
 	seen := a.observations[m]
 	if p.unwatched {
-		// Its lease may last, but nobody would see that the process was replaced by one that knows less.
+		// Its lease may last, but a replacement of the process would go unnoticed.
 		return nil, proof{reason: ReasonNotObserved, message: fmt.Sprintf("is not looked at any more: the configuration does not ask for %s of it", p.Kind)}
 	}
 	if o := a.ofTheFuture(p, m); o != nil {
@@ -204,7 +204,7 @@ func (a *assessor) unobserved(p *Party, m *Member) proof {
 	return proof{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
 }
 
-// nextStep is what a person can do about a member that lags.
+// nextStep says what an operator can do about a member that lags.
 func nextStep(p *Party) string {
 	switch p.Kind {
 	case Acknowledgement:

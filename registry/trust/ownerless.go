@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// EvidenceRecord is a record of what is known of one member, whoever that is: pods come and go, and leave theirs.
+// EvidenceRecord is a record of what is known of one member, configured or not. Pods leave theirs behind.
 type EvidenceRecord struct {
-	// Record is its name.
+	// Record is the name of the record.
 	Record, UID, ResourceVersion string
 	Party, Member                string
 	// Expires is when the last of its observations ends.
 	Expires time.Time
 }
 
-// dropEvidence deletes the records that nobody needs any more. They prove nothing, as their leases have ended, and of nobody:
-// whoever gets the name of the member again is looked at anew.
+// dropEvidence deletes the records that nothing needs any more. Their leases have ended, and they are of no known
+// member. A later member of that name is observed anew.
 func (a *assessor) dropEvidence() []Action {
 	var actions []Action
 	for _, r := range a.ownerless() {
@@ -33,8 +33,8 @@ func (a *assessor) dropEvidence() []Action {
 	return actions
 }
 
-// ownerless are the records of members that are neither configured nor in the roster. As long as it is not known who the
-// pods of a party are, each record of it may be that of one of them.
+// ownerless returns the records of members that are neither configured nor in the roster. While the pods of a party
+// are unknown, each of its records may belong to one of them.
 func (a *assessor) ownerless() []*EvidenceRecord {
 	if len(a.d.Evidence) == 0 {
 		return nil

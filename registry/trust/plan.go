@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Plan are the steps of a rotation that has not begun.
+// Plan lists the steps of a rotation that has not begun.
 type Plan struct {
 	// Target is the name of the Secret that is rotated.
 	Target string
@@ -37,7 +37,7 @@ type Step struct {
 	Message  string
 }
 
-// Refusal is why a request is not accepted. It is an error whose text is for people.
+// Refusal is why a request is not accepted. It is an error with a text for people.
 type Refusal struct {
 	Invariant Invariant
 	Message   string
@@ -46,8 +46,8 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return string(r.Invariant) + ": " + r.Message }
 
-// PlanRotation lists the steps that rotating target (the signer or a leaf of the domain) takes from the present state.
-// It returns a *Refusal if a rotation of the domain is in flight (OneRotation) or the target cannot be rotated.
+// PlanRotation lists the steps to rotate target, the signer or a leaf of the domain, from the present state. It
+// returns a *Refusal if a rotation of the domain is in flight (OneRotation) or the target cannot be rotated.
 func PlanRotation(d *Domain, target string, now time.Time) (*Plan, error) {
 	a := newAssessor(d, now)
 	if l := a.leaves[target]; l != nil {
@@ -129,8 +129,8 @@ func (a *assessor) planSigner() *Plan {
 	return p
 }
 
-// issuedFirst are the leaves, in order, that are issued before the new CA is promoted: where a party is proven by the
-// renewal of its leaves, these are the proof, and whatever that party does not verify need not wait for it.
+// issuedFirst returns the leaves, in order, that are issued before the new CA is promoted. The renewal of its leaves
+// is the evidence of a party of the kind Renewed. Leaves that such a party does not verify need not wait for it.
 func (a *assessor) issuedFirst() (order []string, issued map[string]bool) {
 	waiting := map[*Party]bool{}
 	for _, p := range a.parties {
@@ -153,14 +153,14 @@ func (a *assessor) issuedFirst() (order []string, issued map[string]bool) {
 	return order, issued
 }
 
-// holdsOnly says whether the members of a party hold no other leaves than these.
+// holdsOnly reports whether the members of a party hold no other leaves than these.
 func holdsOnly(p *Party, leaves map[string]bool) bool {
 	return !slices.ContainsFunc(p.Members, func(m Member) bool {
 		return slices.ContainsFunc(m.Holds, func(name string) bool { return !leaves[name] })
 	})
 }
 
-// planBlockers are what would hold the rotation up if it began now.
+// planBlockers returns what would hold the rotation up if it began now.
 func (a *assessor) planBlockers() []Blocker {
 	var out []Blocker
 	for _, problem := range a.problems() {
@@ -172,7 +172,7 @@ func (a *assessor) planBlockers() []Blocker {
 		if !p.Kind.observed() {
 			continue
 		}
-		// In the stage Stable evidence is not renewed: that it has lapsed is nothing to wait for.
+		// Evidence is not renewed in the stage Stable, so do not wait for lapsed evidence.
 		if seen, missing := a.observed(p, m); len(seen) == 0 && !missing.lapsed && a.waiver(p, m) == nil {
 			out = append(out, p.blocker(m, missing))
 		}
@@ -180,7 +180,7 @@ func (a *assessor) planBlockers() []Blocker {
 	return out
 }
 
-// waitsForNobody are the leaves that nobody is known to verify or to present: a rotation would wait at them for ever.
+// waitsForNobody returns the leaves without a known verifier or holder: a rotation would wait at them for ever.
 func (a *assessor) waitsForNobody() []Blocker {
 	var out []Blocker
 	for _, b := range append(a.waitsForAll(a.newest()), a.undelivering().blockers...) {
@@ -191,7 +191,7 @@ func (a *assessor) waitsForNobody() []Blocker {
 	return out
 }
 
-// assumptions are what is taken for granted of those who are not observed, as the end of a message.
+// assumptions describes, as the end of a message, what is assumed of members that are not observed.
 func (a *assessor) assumptions() string {
 	var out []string
 	for _, p := range a.parties {
@@ -232,7 +232,6 @@ func membersOf(parties []*Party) []string {
 	return sortedSet(out)
 }
 
-// holders are the members that present leaves.
 func (a *assessor) holders() []string {
 	var out []string
 	for p, m := range each(a.parties) {
@@ -246,14 +245,14 @@ func (a *assessor) holders() []string {
 
 func finish(p *Plan) *Plan {
 	h := sha256.New()
-	// A Step holds strings only: encoding cannot fail.
+	// A Step has only strings: encoding cannot fail.
 	_ = json.NewEncoder(h).Encode(p.Steps)
 	p.Hash = hex.EncodeToString(h.Sum(nil))
 	return p
 }
 
-// PlanAbort lists the steps that undo a rotation in flight. It returns a *Refusal if there is none, or if a leaf was
-// signed by the new CA already.
+// PlanAbort lists the steps that undo a rotation in flight. It returns a *Refusal if there is none, or if the new CA
+// has signed a leaf already.
 func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	a := newAssessor(d, now)
 	s := &d.Signer

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// CheckReportingPod says whether an account may report for a member as far as that is a pod: only that very pod may, by a
-// token that the API server has bound to it, and under its UID as the instance. This is asked besides who reports for the
-// party, as the pods of a workload share their service account. For members that are no pods it says nothing. It returns a
-// *Refusal or nil.
+// CheckReportingPod checks whether an account may report for a member that is a pod. Only that very pod may, by a
+// token that the API server has bound to it, and with its UID as the instance. The check adds to the Reporters of the
+// party, as the pods of a workload share their service account. It permits all reports for members that are not pods.
+// It returns a *Refusal or nil.
 //
-// A token says which pod it is of, and not which container. To the model a pod is one process with one voice: a sidecar
-// speaks for the program beside it, and what the one reports takes the place of what the other did. So one container of a
-// pod reports, and it reports what all of them have loaded. Whoever reads the token of a pod, as its node does, is the pod.
+// A token identifies a pod, not a container. To the model a pod is one process: the report of one container replaces
+// that of another. So one container must report what all of them have loaded. An account that can read the token of a
+// pod, as its node can, passes for the pod.
 func CheckReportingPod(d *Domain, party, member, instance string, by *Account) error {
 	pods, others := namesakes(d, party, member)
 	own := by.boundIn(d.Namespace) && by.PodName == member && slices.Contains(pods, by.PodUID)
@@ -34,9 +34,9 @@ func CheckReportingPod(d *Domain, party, member, instance string, by *Account) e
 	return refuse("%s is a pod, and reports for itself alone: %s", MemberName(party, member), by.notOf(d.Namespace, member, pods))
 }
 
-// namesakes are the UIDs of the pods that may report under a name, and whether somebody else counts under the same name:
-// whoever had it before the party was one of pods. Where there is a pod of that name, those of the roster are gone, proven
-// or not.
+// namesakes returns the UIDs of the pods that may report under a name. others says that another member counts under
+// the name: one from before the party selected pods. If there is a pod of that name, pods of the roster are gone,
+// proven or not.
 func namesakes(d *Domain, party, member string) (pods []string, others bool) {
 	var former []string
 	for p, m := range each(newContent(d, time.Time{}).countedAs(party, member)) {
@@ -56,13 +56,13 @@ func namesakes(d *Domain, party, member string) (pods []string, others bool) {
 	return sortedSet(pods), others
 }
 
-// boundIn says whether the account is of a pod in a namespace. The API server binds tokens of service accounts, and no
-// others, to pods of their namespace.
+// boundIn reports whether the account is of a pod in a namespace. The API server binds only tokens of service
+// accounts, and only to pods of their namespace.
 func (a *Account) boundIn(namespace string) bool {
 	return a.PodName != "" && a.PodUID != "" && strings.HasPrefix(a.Name, serviceAccountPrefix+namespace+":")
 }
 
-// notOf says why an account is not that of a pod which counts, and what to do.
+// notOf says why an account is not of a pod that counts, and what to do.
 func (a *Account) notOf(namespace, pod string, uids []string) string {
 	switch {
 	case !a.boundIn(namespace):
@@ -74,8 +74,8 @@ func (a *Account) notOf(namespace, pod string, uids []string) string {
 		"one that was replaced says nothing any more, and one that is new is known in a moment: report again", pod, a.PodUID, strings.Join(uids, ", "))
 }
 
-// BeforeRestart says whether what is known of a member was seen before it was started again: then it proves nothing any more,
-// and the same report is news.
+// BeforeRestart reports whether an observation of a member is from before its restart. Then it proves nothing any
+// more, and the same report is news.
 func BeforeRestart(d *Domain, party, member string, o *Observation) bool {
 	for i := range d.Parties {
 		if d.Parties[i].Name != party {

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Pod is what the API server knows of the life of a member that is a pod.
+// Pod is the life cycle of a member that is a pod, as the API server knows it.
 type Pod struct {
-	// Started says that one of its containers was started, whether it runs now or not.
+	// Started says that a container was ever started, running or not.
 	Started bool
-	// Ended says that its phase is final and that no container runs any more: none is started again.
+	// Ended says that the phase is final and no container runs: none is started again.
 	Ended bool
-	// Terminating says that it was deleted, and is there until its containers have stopped.
+	// Terminating says that the pod was deleted and its containers have not all stopped.
 	Terminating bool
-	// Process identifies the containers that run now, "" if none does: a container that was restarted is another process.
+	// Process identifies the running containers, "" if there are none. A restarted container is another process.
 	Process string
-	// Trouble says what keeps it from running as it should, such as "its container web is in CrashLoopBackOff"; "" if
-	// nothing does.
+	// Trouble says what keeps the pod from running as it should, such as "its container web is in CrashLoopBackOff",
+	// "" if nothing does.
 	Trouble string
 }
 
@@ -33,19 +33,19 @@ type PodLife string
 
 // Stages of the life of a pod.
 const (
-	// PodPending: no container was ever started, so nothing was loaded. Nobody waits for it: it loads what is published
-	// when it starts.
+	// PodPending: no container was ever started, so nothing was loaded. No rotation waits for the pod: it loads what
+	// is published when it starts.
 	PodPending PodLife = "Pending"
-	// PodRunning: it verifies and presents, also between two starts of a container that crashes.
+	// PodRunning: the pod verifies and presents, also between two starts of a crashing container.
 	PodRunning PodLife = "Running"
-	// PodTerminating: it was deleted and still holds connections. It counts until it is gone. So does a pod of a node that
-	// does not answer: only the deletion of its object says that it is gone.
+	// PodTerminating: the pod was deleted, still holds connections, and counts until it is gone. This includes pods
+	// of a node that does not answer: only the deletion of the Pod object proves that they are gone.
 	PodTerminating PodLife = "Terminating"
-	// PodEnded: no process of it runs or will run. It does not count although its object is there.
+	// PodEnded: no process of the pod runs or will run. It does not count although its object exists.
 	PodEnded PodLife = "Ended"
 )
 
-// Life is where the pod is in its life.
+// Life returns where the pod is in its life.
 func (p *Pod) Life() PodLife {
 	switch {
 	case p.Ended:
@@ -58,8 +58,8 @@ func (p *Pod) Life() PodLife {
 	return PodRunning
 }
 
-// AbsentPod is the proof that a pod of the roster is gone, "" if there is none: uid is that of the pod which has its name
-// now, "" if none has, and life is where that one is in its life.
+// AbsentPod returns the proof that a pod of the roster is gone, "" if there is none. uid and life are of the pod that
+// has its name now; uid is "" if there is none.
 func AbsentPod(m *RosterMember, uid string, life PodLife) string {
 	switch {
 	case uid == "":
@@ -72,8 +72,8 @@ func AbsentPod(m *RosterMember, uid string, life PodLife) string {
 	return ""
 }
 
-// of says whether an observation is of the processes that the pod runs now. What a pod reports of itself is of the pod;
-// what was observed from outside is of the containers that ran then.
+// of reports whether an observation is of the running processes of the pod. A pod's own report is of the pod. An
+// observation from outside is of the containers that ran then.
 func (p *Pod) of(o *Observation, uid string) bool {
 	if o.Kind == Acknowledgement {
 		return o.Instance == uid
@@ -81,13 +81,13 @@ func (p *Pod) of(o *Observation, uid string) bool {
 	return p.Process != "" && o.Instance == p.Process
 }
 
-// samePod says whether two members of one name are the same pod, or neither is one.
+// samePod reports whether two members of one name are the same pod, or neither is a pod.
 func samePod(x, y *Member) bool {
 	return (x.Pod == nil) == (y.Pod == nil) && (x.Pod == nil || x.Instance == y.Instance)
 }
 
-// Runs says whether an observation is of what the member runs now, and not of what it ran before a restart. What was seen of
-// a pod from outside names the containers that ran then, which tells it without the clock of a node.
+// Runs reports whether an observation is of what the member runs now, and not from before a restart. An observation
+// of a pod from outside names the containers, so it needs no clock of a node.
 func (m *Member) Runs(o *Observation) bool {
 	switch {
 	case m.Pod == nil:
@@ -98,13 +98,13 @@ func (m *Member) Runs(o *Observation) bool {
 	return m.Pod.of(o, m.Instance)
 }
 
-// before says whether what a pod has reported of itself may be from before one of its containers was started again. The API
-// tells such a start in whole seconds: a report of the same second is of afterwards only if its process says so.
+// before reports whether a pod's own report may be from before the restart of a container. The API has restarts in
+// whole seconds. A report of the same second is from afterwards only if its process started afterwards.
 func (o *Observation) before(restart time.Time) bool {
 	return o.ObservedAt.Before(restart) || o.StartedAt.Before(restart) && o.ObservedAt.Before(restart.Add(time.Second))
 }
 
-// hint is what a person has to know of a pod that a rotation waits for, "" if nothing.
+// hint is what an operator must know of a pod that a rotation waits for, "" if nothing.
 func (p *Pod) hint() string {
 	switch {
 	case p == nil:
@@ -117,7 +117,7 @@ func (p *Pod) hint() string {
 	return ""
 }
 
-// unlisted stands against everything that a party of pods is asked for until it is known who they are.
+// unlisted blocks everything that is required of a party of pods until its pods are known.
 func (p *Party) unlisted() []Blocker {
 	if !p.Unlisted {
 		return nil
@@ -125,12 +125,12 @@ func (p *Party) unlisted() []Blocker {
 	return []Blocker{{Party: p.Name, Reason: ReasonNotObserved, Message: "is not known by its pods: they have not been listed yet, or certrotation may not list and watch pods here"}}
 }
 
-// unpopulated are the parties of pods of which no pod runs now.
+// unpopulated reports whether no pod of a party of pods runs now.
 func unpopulated(p *Party) bool { return p.OfPods && !p.Unlisted && len(p.Members) == 0 }
 
-// scaledToZero is a party of pods of which none runs now and some did, as the roster says: whoever starts next loads what
-// is published then. A selector that has never chosen a pod may choose the wrong ones, and proves that nobody is there as
-// little as any other lack of an answer.
+// scaledToZero marks a party of pods as empty if none runs now and the roster says that some did: new pods load what
+// is published then. A selector that never selected a pod may be wrong. It proves as little as any other missing
+// answer.
 func (a *assessor) scaledToZero(p *Party) *Party {
 	if !unpopulated(p) || a.d.Roster == nil || !slices.Contains(a.d.Roster.Populated, p.populatedName()) {
 		return p
@@ -140,8 +140,8 @@ func (a *assessor) scaledToZero(p *Party) *Party {
 	return &out
 }
 
-// populatedName is the name of a party of pods together with a hash of its selector: that one selector has chosen a pod
-// once says nothing of another one that is written in its place.
+// populatedName is the name of a party of pods with a hash of its selector. That one selector has selected a pod
+// proves nothing for another selector in its place.
 func (p *Party) populatedName() string {
 	if p.Selector == "" {
 		return p.Name
@@ -150,7 +150,7 @@ func (p *Party) populatedName() string {
 	return p.Name + "/" + hex.EncodeToString(sum[:4])
 }
 
-// populated are the names of the configured parties of pods of which a pod was seen, now or as the roster says.
+// populated returns the names of the configured parties of pods that have a pod now, or had one by the roster.
 func (a *assessor) populated() []string {
 	var out []string
 	for i := range a.d.Parties {
@@ -162,7 +162,7 @@ func (a *assessor) populated() []string {
 	return sortedSet(out)
 }
 
-// neverPopulated says which of parties has a selector that has never chosen a pod, "" for none.
+// neverPopulated names a party whose selector has never selected a pod, "" for none.
 func neverPopulated(parties []*Party) string {
 	for _, p := range parties {
 		if unpopulated(p) && !p.empty {
@@ -172,7 +172,6 @@ func neverPopulated(parties []*Party) string {
 	return ""
 }
 
-// withoutPods is a roster with the members that are no pods.
 func (r *Roster) withoutPods() *Roster {
 	if r == nil {
 		return nil
@@ -182,10 +181,10 @@ func (r *Roster) withoutPods() *Roster {
 	return &out
 }
 
-// twiceChosen are pods that two parties choose to verify the same leaf, one Problem for each two parties: the pod has to
-// prove the same twice, and each party may have been meant to be somebody else. Different leaves, or addresses of their own
-// at which it is probed, are two roles of one pod, and some kinds of evidence are asked for together (bothAskedFor). It stops
-// nothing, as both count.
+// twiceChosen returns the pods that two parties select to verify the same leaf, one Problem for each pair of parties.
+// The pod must then prove the same twice, and one selector may be wrong. Different leaves, or separate probed
+// addresses, are two roles of one pod. Some kinds of evidence are meant to be combined (bothAskedFor). The problem
+// stops nothing, as both parties count.
 func (d *Domain) twiceChosen() []Problem {
 	chosen := map[string][]place{}
 	if !severalOfPods(d.Parties) {
@@ -224,8 +223,8 @@ func (d *Domain) twiceChosen() []Problem {
 	return out
 }
 
-// bothAskedFor says whether two parties are the same pods, asked for what they began with and for what they show: the first
-// is by their templates, and a program may read another file than the one that they name.
+// bothAskedFor reports whether two parties select the same pods, one for what they started with and one for what they
+// show. The first is by their templates, and a program may read another file than the template names.
 func bothAskedFor(x, y *Party) bool {
 	began := func(p *Party) bool { return p.Kind == WorkloadRollout || p.Kind == Mounted }
 	kinds := began(x) && y.Kind == TLSProbe || x.Kind == TLSProbe && began(y)
@@ -245,7 +244,7 @@ func overlap(x, y []string) bool {
 	return slices.ContainsFunc(y, func(name string) bool { return has[name] })
 }
 
-// apart says whether both are probed, and at no address of the other.
+// apart reports whether both are probed, at different addresses.
 func apart(x, y []Probe) bool {
 	return len(x) > 0 && len(y) > 0 && !slices.ContainsFunc(x, func(p Probe) bool {
 		return slices.ContainsFunc(y, func(q Probe) bool { return p.Address == q.Address })

@@ -23,7 +23,7 @@ const (
 	ReasonNotCA              Reason = "NotCA"
 	ReasonEmptyBundle        Reason = "EmptyBundle"
 	ReasonNodeWithoutAddress Reason = "NodeWithoutAddress"
-	// ReasonAddressNotBelieved and ReasonAddressCollision are about what a kubelet reports as the address of its node.
+	// ReasonAddressNotBelieved and ReasonAddressCollision are about the address that a kubelet reports for its node.
 	ReasonAddressNotBelieved Reason = "AddressNotBelieved"
 	ReasonAddressCollision   Reason = "AddressCollision"
 	ReasonExpired            Reason = pki.ReasonExpired
@@ -32,18 +32,18 @@ const (
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
 	ReasonClockSkewed        Reason = "ClockSkewed"
-	// ReasonClockJumped are certificates that have expired while nobody looked, for longer than is usual.
+	// ReasonClockJumped are certificates that expired while the domain was not assessed for unusually long.
 	ReasonClockJumped Reason = "ClockJumped"
-	// ReasonDiverged is a member that was seen to trust other CAs than the domain says, with no rotation in flight.
+	// ReasonDiverged is a member that was observed to trust other CAs than the domain's, with no rotation in flight.
 	ReasonDiverged Reason = "Diverged"
 	// ReasonImmutable and ReasonDeleting are objects that cannot be written any more.
 	ReasonImmutable Reason = "Immutable"
 	ReasonDeleting  Reason = "Deleting"
 	// ReasonNotAdopted is an object that a configuration names and that does not consent to it.
 	ReasonNotAdopted Reason = "NotAdopted"
-	// ReasonOutlived is an expired CA whose key members that were recovered still need.
+	// ReasonOutlived is an expired CA whose key recovered members still need.
 	ReasonOutlived Reason = "Outlived"
-	// ReasonChosenTwice is a pod that two relying parties choose to verify the same leaf.
+	// ReasonChosenTwice is a pod that two relying parties select to verify the same leaf.
 	ReasonChosenTwice Reason = "ChosenTwice"
 )
 
@@ -61,14 +61,14 @@ const (
 	ReasonNoVerifier       Reason = "NoVerifier"
 	ReasonNoHolder         Reason = "NoHolder"
 	ReasonUnnamed          Reason = "Unnamed"
-	// ReasonUnfitSigner is a CA whose own extensions have verifiers refuse a leaf that it is to sign.
+	// ReasonUnfitSigner is a CA whose own extensions make verifiers refuse a leaf that it would sign.
 	ReasonUnfitSigner  Reason = "UnfitSigner"
 	ReasonWriteRefused Reason = "WriteRefused"
-	// ReasonRestartHeld is a workload whose pods have to start anew and do not; registry/restart says why.
+	// ReasonRestartHeld is a workload whose pods must restart and do not; registry/restart says why.
 	ReasonRestartHeld Reason = "RestartHeld"
 )
 
-// Problem is something wrong with an object that only a person (or another system) can put right.
+// Problem is something wrong with an object that only an operator (or another system) can fix.
 type Problem struct {
 	// Object as Kind/name, such as "Secret/etcd-signer".
 	Object string
@@ -80,8 +80,9 @@ type Problem struct {
 // String is the text of a problem wherever it is shown.
 func (p *Problem) String() string { return About(p.Object, p.Message) }
 
-// blocks says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
-// only its own leaves; what the protocol itself repairs holds nothing up, and neither does a pod that counts twice.
+// blocks reports whether a problem keeps a rotation from beginning, or makes it wait. A node without an address, or
+// with a doubtful one, affects only its own leaves. Neither problems that the protocol itself repairs nor a pod that
+// counts twice hold anything up.
 func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
@@ -94,21 +95,21 @@ func (p Problem) blocks() bool {
 
 // Blocker is something that a rotation waits for.
 type Blocker struct {
-	// Party and Member that hold the rotation up, "" if it is not a member.
+	// Party and Member that hold the rotation up, "" if no member does.
 	Party, Member string
-	// Object (Kind/name) that holds the rotation up, "" if it is not an object.
+	// Object (Kind/name) that holds the rotation up, "" if no object does.
 	Object string
 	Reason Reason
 	// Message says what is missing and the next step.
 	Message string
 }
 
-// String is the text of a blocker wherever it is shown: in conditions, events, answers of the API and the plugin.
+// String is the text of a blocker wherever it is shown: in conditions, events, API responses and the plugin.
 func (b *Blocker) String() string {
 	return About(Subject(b.Party, b.Member, b.Object, string(b.Reason)), b.Message)
 }
 
-// Subject names whom or what a blocker is about: a member, else an object, else the reason.
+// Subject names what a blocker is about: a member, else an object, else the reason.
 func Subject(party, member, object, reason string) string {
 	switch {
 	case party != "":
@@ -119,7 +120,7 @@ func Subject(party, member, object, reason string) string {
 	return reason
 }
 
-// MemberName names a member in every text: PARTY/MEMBER, or the party alone where its member has its name.
+// MemberName names a member in every text: PARTY/MEMBER, or only the party if both have the same name.
 func MemberName(party, member string) string {
 	if member == "" || member == party {
 		return party
@@ -127,7 +128,7 @@ func MemberName(party, member string) string {
 	return party + "/" + member
 }
 
-// About puts a subject in front of a message that does not begin with it.
+// About prefixes a message with its subject, unless it begins with it.
 func About(subject, message string) string {
 	if subject == "" || strings.HasPrefix(message, subject) {
 		return message
@@ -135,8 +136,8 @@ func About(subject, message string) string {
 	return subject + ": " + message
 }
 
-// problems collects what is wrong with the objects of the domain: what could not be read, and what is readable but
-// cannot do its work.
+// problems collects what is wrong with the objects of the domain: those that cannot be read, and those that cannot do
+// their work.
 func (a *assessor) problems() []Problem {
 	d := a.d
 	var out []Problem
@@ -164,7 +165,7 @@ func (a *assessor) problems() []Problem {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		if !l.Unnamed {
-			// One that the configuration does not name is not issued, as an immutable copy that a pod mounts.
+			// Unnamed leaves are not issued, and may be immutable copies that pods mount.
 			add(unwritable(secret(l.Name), &l.Object))
 		}
 		add(l.Problem)
@@ -195,8 +196,8 @@ func (a *assessor) expired(object string, c *pki.Certificate, next string) *Prob
 	}
 }
 
-// diverged are the members that trust other CAs than the domain says though no rotation is in flight: Secrets that are
-// older than the processes, as after a restore of the cluster, or a process that came back from an older disk.
+// diverged returns the members that trust other CAs than the domain's though no rotation is in flight. The Secrets
+// may be older than the processes, as after a restore of the cluster, or a process may come from an older disk.
 func (a *assessor) diverged() []Problem {
 	if !a.unrotated {
 		return nil
@@ -212,7 +213,6 @@ func (a *assessor) diverged() []Problem {
 	return out
 }
 
-// overdue says that a stage has lasted longer than the operator allows.
 func (a *assessor) overdue(out *Assessment) []Problem {
 	if out.StageDeadline.IsZero() || out.StageDeadline.After(a.now) {
 		return nil
@@ -224,15 +224,14 @@ func (a *assessor) overdue(out *Assessment) []Problem {
 	}}
 }
 
-// maxClockSkew is how far a clock may be off before it is no ground for decisions. One that is ahead may be so only by as
-// much as certificates are back-dated: others would not accept yet what it makes. It is allowed minClockSkew in any case,
-// as far as a comparison of clocks may be wrong.
+// maxClockSkew is how far a clock may be off before no decision is based on it. A clock may be ahead only by the
+// backdate of certificates: other machines would not accept its certificates yet. minClockSkew is always allowed, as
+// a comparison of clocks may be off by that much.
 const (
 	maxClockSkew = 10 * time.Minute
 	minClockSkew = time.Minute
 )
 
-// mostAhead is how far the clock may be ahead.
 func (a *assessor) mostAhead() time.Duration {
 	most := min(maxClockSkew, a.d.Signer.Policy.Profile.Backdate)
 	for i := range a.d.Leaves {
@@ -241,9 +240,9 @@ func (a *assessor) mostAhead() time.Duration {
 	return max(most, minClockSkew)
 }
 
-// clockProblem says that the clock is not to be trusted: it is far from the API server's, or before the beginning of a
-// CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new. The
-// message does not say what the clock says, so that it is the same at each look.
+// clockProblem reports that the clock is in doubt: it is far from the API server's, or before the beginning of a CA
+// of this domain. With such a clock nothing is made or retired, as everything might look expired, or new. The message
+// omits the time of the clock, so that it stays the same each time.
 func (a *assessor) clockProblem() *Problem {
 	if p := a.skewProblem(); p != nil {
 		return p
@@ -257,7 +256,7 @@ func (a *assessor) clockProblem() *Problem {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf("the clock is before the beginning of %s%s", ca.Subject, anew)}
 		}
 	}
-	// Without a time an anchor counts as not published, so that nothing is shortened.
+	// Without a time an anchor counts as not published, so no wait gets shorter.
 	again := fmt.Sprintf("%sremove the annotation %s from %s: the times are recorded again", doubt, AnnotationPublished, configMap(a.d.Bundle.Name))
 	for _, record := range []struct {
 		at  time.Time
@@ -271,7 +270,6 @@ func (a *assessor) clockProblem() *Problem {
 	return nil
 }
 
-// skewProblem says that the clock differs from those of others.
 func (a *assessor) skewProblem() *Problem {
 	skew := a.d.ClockSkew
 	if skew >= -maxClockSkew && (skew <= minClockSkew || skew <= a.mostAhead()) {
@@ -281,7 +279,7 @@ func (a *assessor) skewProblem() *Problem {
 		"the controller's clock differs from the API server's by %s; nothing is issued or retired until the clocks agree", skew.Round(time.Second))}
 }
 
-// promotedAt is when the active CA was promoted, zero if that is not recorded.
+// promotedAt returns when the active CA was promoted, zero if that is not recorded.
 func (a *assessor) promotedAt() time.Time {
 	at, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt])
 	if err != nil {
@@ -290,8 +288,8 @@ func (a *assessor) promotedAt() time.Time {
 	return at
 }
 
-// latestPublication is when an anchor was published last, as far as that is recorded. One whose own time has not come, and that is no CA
-// of the signer any more or is taken back, was made by a clock that was ahead, and so was its record.
+// latestPublication returns the last recorded publication of an anchor. It ignores an anchor that is not valid yet
+// and is retired or taken back: a clock that was ahead made it and its record.
 func (a *assessor) latestPublication() time.Time {
 	var latest time.Time
 	for _, ca := range a.d.Bundle.Anchors {
@@ -303,12 +301,12 @@ func (a *assessor) latestPublication() time.Time {
 	return latest
 }
 
-// outlived are the members, by MemberName, that present a leaf which works, though every leaf in a Secret and the active CA
-// have expired: what `certrotation recover` leaves behind until the manifests that it wrote are applied. Those leaves need
-// the key of the active CA. until is when the last of them ends.
+// outlived returns the members, by MemberName, that present a working leaf although the active CA and every leaf in a
+// Secret have expired. `certrotation recover` leaves that behind until the manifests that it wrote are applied. Those
+// leaves need the key of the active CA. until is when the last of them ends.
 //
-// Reports are not asked: they are as old as the process that made them. Nor does the revision of a static pod tell, as a
-// recovery is none.
+// Only probes count. Reports are as old as the process that made them. The revision of a static pod does not tell, as
+// a recovery is no revision.
 func (a *assessor) outlived() (members []string, until time.Time) {
 	unexpired := func(l Leaf) bool { return l.Certificate != nil && !l.Certificate.Expired(a.now) }
 	if active := a.d.Signer.Active; active == nil || !active.Expired(a.now) || slices.ContainsFunc(a.d.Leaves, unexpired) {
@@ -328,8 +326,8 @@ func (a *assessor) outlived() (members []string, until time.Time) {
 	return members, until
 }
 
-// recoveredUntil is when the last recovered leaf ends that a process of the member was seen to present. That it was seen is
-// enough, however long ago: the leaf says itself until when it lives.
+// recoveredUntil returns when the last recovered leaf ends that a process of the member was observed to present. The
+// age of the observation does not matter: the leaf has its own end.
 func (m *Member) recoveredUntil() time.Time {
 	var last time.Time
 	for i := range m.Observations {
@@ -340,7 +338,7 @@ func (m *Member) recoveredUntil() time.Time {
 	return last
 }
 
-// outlivedProblem says that nothing is done because a new CA would take the key away from leaves that work.
+// outlivedProblem reports that nothing is done, as a new CA would destroy the key that working leaves need.
 func (a *assessor) outlivedProblem() *Problem {
 	members, until := a.outlived()
 	if len(members) == 0 {

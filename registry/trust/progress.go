@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// stage derives where the rotation stands from content alone.
+// stage derives the stage of the rotation from content alone.
 func (a *assessor) stage() Stage {
 	s := &a.d.Signer
 	switch {
@@ -40,8 +40,8 @@ func (a *assessor) stage() Stage {
 	return Retiring
 }
 
-// unproven says whether the active CA was put in its place before anybody trusts it, as a person or an issuer that
-// replaces a CA in one write does.
+// unproven reports whether the active CA was put in its place before any member trusts it. An operator or an issuer
+// that replaces a CA in one write does that.
 func (a *assessor) unproven() bool {
 	s := &a.d.Signer
 	if a.lives == 0 || a.borneBy(s.Active) > 0 {
@@ -50,7 +50,7 @@ func (a *assessor) unproven() bool {
 	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForAll(s.Active)) > 0
 }
 
-// leavesBehind says whether a leaf is still signed by another CA than the active one.
+// leavesBehind reports whether the signer of a leaf is still a CA other than the active one.
 func (a *assessor) leavesBehind() bool {
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
@@ -61,7 +61,7 @@ func (a *assessor) leavesBehind() bool {
 	return false
 }
 
-// stageSince derives when a stage began from the certificates; zero where they do not tell.
+// stageSince derives when a stage began from the certificates, zero where they do not tell.
 func (a *assessor) stageSince(stage Stage) time.Time {
 	s := &a.d.Signer
 	switch stage {
@@ -82,7 +82,8 @@ func (a *assessor) stageSince(stage Stage) time.Time {
 	return time.Time{}
 }
 
-// stageTimes are when a stage began, and when it counts as overdue; zero for Stable and where the content does not tell.
+// stageTimes returns when a stage began, and when it counts as overdue, zero for Stable and where the content does
+// not tell.
 func (a *assessor) stageTimes(stage Stage) (since, deadline time.Time) {
 	if since = a.stageSince(stage); !since.IsZero() && a.d.StageDeadline > 0 {
 		deadline = since.Add(a.d.StageDeadline)
@@ -90,7 +91,6 @@ func (a *assessor) stageTimes(stage Stage) (since, deadline time.Time) {
 	return since, deadline
 }
 
-// latestIssue is when the last leaf was issued.
 func (a *assessor) latestIssue() time.Time {
 	var latest time.Time
 	for i := range a.d.Leaves {
@@ -155,7 +155,7 @@ func (a *assessor) blockers(out *Assessment, turn *turn) []Blocker {
 	return distinct(all)
 }
 
-// renewedWithItsKey is the anchor of which a probe cannot tell the active CA, nil if there is none.
+// renewedWithItsKey returns the anchor that a probe cannot tell from the active CA, nil if there is none.
 func (a *assessor) renewedWithItsKey() *pki.Certificate {
 	if i := slices.IndexFunc(a.d.Bundle.Anchors, a.inseparable); i >= 0 {
 		return a.d.Bundle.Anchors[i]
@@ -163,7 +163,7 @@ func (a *assessor) renewedWithItsKey() *pki.Certificate {
 	return nil
 }
 
-// wanted says why the signer itself is to be replaced, "" if it is not.
+// wanted says why the signer itself must be replaced, "" if it need not be.
 func (a *assessor) wanted() string {
 	s, twin := &a.d.Signer, a.renewedWithItsKey()
 	switch {
@@ -186,8 +186,8 @@ func (a *assessor) wanted() string {
 	return ""
 }
 
-// refusedWrites are what the API server does not let the controller do, and the restarts of workloads that hold: both wait for
-// a person like any other blocker.
+// refusedWrites returns the writes that the API server refuses to the controller, and the workload restarts that are
+// held. Both wait for an operator.
 func (a *assessor) refusedWrites() []Blocker {
 	var out []Blocker
 	for _, r := range a.d.Refusals {

@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// moments find the next one after now.
+// moments finds the first moment after now.
 type moments struct{ now, next time.Time }
 
 func (m *moments) add(t time.Time) {
@@ -22,7 +22,7 @@ func (m *moments) add(t time.Time) {
 // addEnd adds the moment after the last one of a certificate.
 func (m *moments) addEnd(c *pki.Certificate) { m.add(c.NotAfter.Add(time.Nanosecond)) }
 
-// recheck is the next moment at which time alone changes the assessment, zero if never.
+// recheck returns the next moment at which time alone changes the assessment, zero if never.
 func (a *assessor) recheck(out *Assessment, turn *turn) time.Time {
 	m := a.changes()
 	for _, ca := range slices.Concat(a.authorities, a.claimed) {
@@ -47,7 +47,8 @@ func (a *assessor) recheck(out *Assessment, turn *turn) time.Time {
 	return m.next
 }
 
-// changes are the moments at which time alone changes what is known of the members, and of leaves that no Secret holds.
+// changes collects the moments at which time alone changes what is known of members, and of leaves that no Secret
+// holds.
 func (a *assessor) changes() moments {
 	m := moments{now: a.now}
 	for _, p := range a.parties {

@@ -10,14 +10,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// rotationRequested reports whether a person asked for a new certificate, by a recorded request or by DeletedDate.
+// rotationRequested reports whether a recorded request, or DeletedDate, asks for a new certificate.
 func (a *assessor) rotationRequested(o *Object) bool {
 	return a.rotateRequest(o) != nil || o.DeletedDate() != ""
 }
 
-// DeletedDate returns the annotation that a person has deleted or emptied to ask for a new certificate, as users of
-// library-go do: certificate-not-after or certificate-not-before. It returns "" if both are there, and if the object has
-// none of the annotations of a certificate: then it was not adopted yet.
+// DeletedDate returns the annotation that a user has deleted or emptied to request a new certificate, as users of
+// library-go do: certificate-not-after or certificate-not-before. It returns "" if both are set, and if the object
+// has none of the annotations of a certificate: then it was not adopted yet.
 func (o *Object) DeletedDate() string {
 	has := func(key string) bool { _, ok := o.Annotations[key]; return ok }
 	switch {
@@ -30,7 +30,7 @@ func (o *Object) DeletedDate() string {
 	return ""
 }
 
-// requestText is the reason that was given with a request, as the end of a clause.
+// requestText is the reason of a request, as the end of a clause.
 func (a *assessor) requestText(o *Object) string {
 	switch r := a.rotateRequest(o); {
 	case r == nil:
@@ -41,10 +41,10 @@ func (a *assessor) requestText(o *Object) string {
 	return ""
 }
 
-// rotateRequest is the request for the rotation of an object that was not answered yet, nil if there is none.
+// rotateRequest returns the unanswered request to rotate an object, nil if there is none.
 func (a *assessor) rotateRequest(o *Object) *Request { return a.open(RequestRotate, o) }
 
-// abortRequest is the request to end the rotation in flight, nil if there is none.
+// abortRequest returns the request to abort the rotation in flight, nil if there is none.
 func (a *assessor) abortRequest() *Request { return a.open(RequestAbort, &a.d.Signer.Object) }
 
 func (a *assessor) open(kind RequestKind, o *Object) *Request {
@@ -68,8 +68,8 @@ func (a *assessor) requested(kind RequestKind, name string) *Request {
 	return nil
 }
 
-// answers are the annotations that say which request a write answers, beside those whose records are still there: from then
-// on it asks for nothing.
+// answers returns the annotation that names the request which a write answers, beside answered requests whose records
+// still exist. From that write on the request has no effect.
 func (a *assessor) answers(o *Object, r *Request) map[string]string {
 	if r == nil {
 		return nil
@@ -83,8 +83,8 @@ func (a *assessor) answers(o *Object, r *Request) map[string]string {
 	return map[string]string{AnnotationAnswered: strings.Join(ids, " ")}
 }
 
-// answered are the requests whose records are to be deleted: those that were answered, an abort of what is over, and those
-// for what the domain does not have.
+// answered returns the requests whose records must be deleted: answered ones, aborts of a rotation that is over, and
+// those for objects that the domain does not have.
 func (a *assessor) answered(out *Assessment) []Action {
 	var actions []Action
 	for i := range a.d.Requests {
@@ -100,7 +100,7 @@ func (a *assessor) answered(out *Assessment) []Action {
 	return actions
 }
 
-// answer says why a request asks for nothing any more, "" while it does.
+// answer says why a request has no effect any more, "" while it has.
 func (a *assessor) answer(r *Request, stage Stage) string {
 	s := &a.d.Signer
 	switch object := a.requestedObject(r); {
@@ -124,25 +124,23 @@ func (a *assessor) requestedObject(r *Request) *Object {
 	return nil
 }
 
-// compromised says whether a CA was declared compromised when its rotation began. Such a rotation takes the same safe path,
-// as nothing else keeps handshakes alive, but it is not paced, and the compromised CA signs nothing any more except what is
+// compromised reports whether a CA was declared compromised when its rotation began. Such a rotation takes the same
+// safe path, as nothing else keeps handshakes alive. But it is not paced, and the compromised CA signs only what is
 // missing or expired.
 func (a *assessor) compromised(ca *pki.Certificate) bool {
 	return ca != nil && a.d.Signer.Annotations[AnnotationCompromised] == string(ca.Fingerprint)
 }
 
-// anyCompromised says whether a CA of the slots is.
 func (a *assessor) anyCompromised() bool {
 	return slices.ContainsFunc(a.d.Signer.slots(), a.compromised)
 }
 
-// declaresCompromise says whether the pending request is about a compromised key.
 func (a *assessor) declaresCompromise() bool {
 	r := a.rotateRequest(&a.d.Signer.Object)
 	return r != nil && r.Compromised
 }
 
-// breaksNow lists the leaves, with those who verify them, that would be refused if the active CA were distrusted at once.
+// breaksNow lists the leaves, with their verifiers, that would be refused if the active CA were distrusted at once.
 func (a *assessor) breaksNow() []string {
 	if a.d.Signer.Active == nil {
 		return nil

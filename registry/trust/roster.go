@@ -12,7 +12,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// RequestKind says what is asked for.
+// RequestKind says what a request asks for.
 type RequestKind string
 
 // Request kinds.
@@ -21,13 +21,13 @@ const (
 	RequestAbort  RequestKind = "Abort"
 )
 
-// Request is what somebody has asked for. It is answered once: the write that answers it names it on the Secret
-// (AnnotationAnswered), and then its record is deleted.
+// Request is a user's request. It is answered once: the write that answers it names it on the Secret
+// (AnnotationAnswered), then its record is deleted.
 type Request struct {
-	// ID is the UID of the record, and Record its name.
+	// ID is the UID of the record, Record its name.
 	ID, Record string
 	Kind       RequestKind
-	// Secret that it is about.
+	// Secret that the request is about.
 	Secret string
 	// Reason, for people.
 	Reason string
@@ -35,35 +35,37 @@ type Request struct {
 	Compromised bool
 }
 
-// Roster is who counts, as it was recorded. It grows freely. A member leaves it by proof of absence only, and who is to be
-// passed over all the same has a Waiver.
+// Roster records the members and leaves that count. It grows freely. A member leaves it only by proof of absence. To
+// pass over a present member, an operator waives it (Waiver).
 type Roster struct {
 	// ResourceVersion of the record.
 	ResourceVersion string
-	// Signers are the names of the Secrets that were the signer of the domain, ordered: their CAs are its own.
+	// Signers are the names of all Secrets that were the signer of the domain, ordered. Their CAs are the domain's
+	// own.
 	Signers []string
 	// Members ordered by party and member.
 	Members []RosterMember
 	// Leaves are the names of the leaf Secrets, ordered.
 	Leaves []string
-	// Populated are the parties of pods whose selector has chosen a pod once (Party.populatedName), ordered.
+	// Populated are the parties of pods whose selector has ever selected a pod (Party.populatedName), ordered.
 	Populated []string
-	// Issued says that leaves were issued once: a started member may present one that no Secret holds any more. It is recorded before
-	// the first leaf.
+	// Issued says that leaves were ever issued: a started member may present one that no Secret holds any more. It is
+	// recorded before the first leaf.
 	Issued bool
-	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. It is recorded before the first
-	// leaf. NeverSigned are those whose rotation was aborted before that was recorded: nobody signs by them any more, so nobody presents
-	// what they signed. A CA becomes one or the other by a write to the same record, so a leader that was deposed cannot make it both.
+	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. A CA is added
+	// before its first leaf. NeverSigned are the CAs whose rotation was aborted before that. They sign nothing any
+	// more, so no member presents their leaves. Both are writes to the same record, so a deposed leader cannot make a
+	// CA both.
 	MayHaveSigned, NeverSigned []pki.Fingerprint
 }
 
-// MaxUnpromoted bounds the lists of CAs in a roster: those of the latest rotations.
+// MaxUnpromoted bounds the lists of CAs in a roster to the latest rotations.
 const MaxUnpromoted = 16
 
 // RosterMember is one member as it counts.
 type RosterMember struct {
 	Party, Member string
-	// Instance is that of the Member.
+	// Instance of the Member.
 	Instance string
 	// Pod says that the member is a pod.
 	Pod  bool
@@ -72,30 +74,31 @@ type RosterMember struct {
 	Grace time.Duration
 	// Verifies and Presents are names of leaves.
 	Verifies, Presents []string
-	// VerifiesNothing is that of the Party.
+	// VerifiesNothing of the Party.
 	VerifiesNothing bool
-	// Started says that the member may be running: its leaves were issued once, or it was seen.
+	// Started says that the member may be running: its leaves were ever issued, or it was observed.
 	Started bool
-	// Absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the member.
+	// Absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
+	// member.
 	Absent string
-	// Observations are those of the member, as in Member. They are no part of the record.
+	// Observations of the member, as in Member. They are not part of the record.
 	Observations []Observation
 }
 
-// RefusedWrite is a write that the API server refuses to the controller, or with VerbRestart the restart of a workload that
-// holds.
+// RefusedWrite is a write that the API server refuses to the controller. With VerbRestart it is a workload restart
+// that is held.
 type RefusedWrite struct {
 	// Object as Kind/name.
 	Object string
-	// Verb of the request, and the answer to it.
+	// Verb of the request, and the Answer to it.
 	Verb, Answer string
 	Since        time.Time
 }
 
-// VerbRestart is no verb of a request: it is what a rotation waits for that needs the pods of a workload to start anew.
+// VerbRestart is not a verb of the API. It marks a rotation that waits for the pods of a workload to restart.
 const VerbRestart = "restart"
 
-// roster is what has to be recorded of who counts now, put together once.
+// roster returns what must be recorded of the members that count now. It is computed once.
 func (a *assessor) roster() *Roster {
 	if a.toRecord == nil {
 		a.toRecord = a.newRoster()
@@ -106,7 +109,7 @@ func (a *assessor) roster() *Roster {
 func (a *assessor) newRoster() *Roster {
 	out := &Roster{Signers: []string{a.d.Signer.Name}, Populated: a.populated()}
 	byMember := map[string]*RosterMember{}
-	// The order is that of the parties, which is nearly that of a roster.
+	// The parties are nearly in the order of a roster.
 	var keys []string
 	for p, m := range each(a.parties) {
 		r := a.rosterMember(p, m)
@@ -141,15 +144,15 @@ func (a *assessor) newRoster() *Roster {
 	return out
 }
 
-// unpromoted are the lists of the roster about CAs that were not promoted. They are kept when the rotation is over: whoever reads the
-// signer from before it must not take anything out of them.
+// unpromoted returns the roster's lists of CAs that were not promoted. They are kept after the rotation: a reader
+// with a stale signer must not remove anything from them.
 func (a *assessor) unpromoted() (mayHaveSigned, neverSigned []pki.Fingerprint) {
 	next, before := a.d.Signer.Next, a.d.Roster
 	switch {
 	case before != nil:
 		mayHaveSigned, neverSigned = before.MayHaveSigned, before.NeverSigned
 	case next != nil:
-		// What was recorded of it is lost.
+		// The record of next is lost.
 		mayHaveSigned = []pki.Fingerprint{next.Fingerprint}
 	}
 	if next != nil && !a.aborts() && !a.madeAhead() {
@@ -159,8 +162,8 @@ func (a *assessor) unpromoted() (mayHaveSigned, neverSigned []pki.Fingerprint) {
 	return mayHaveSigned, neverSigned
 }
 
-// mayHaveSigned says whether leaves may have been signed by a CA that was not promoted, and neverSigned that they were not and will
-// not be. Both are false while nothing is recorded, when nobody signs by it yet.
+// mayHaveSigned reports whether leaves may have been signed by a CA that was not promoted. neverSigned reports that
+// none were, and none will be. Both are false while nothing is recorded: the CA does not sign yet.
 func (a *assessor) mayHaveSigned(ca *pki.Certificate) bool {
 	return a.d.Roster != nil && slices.Contains(a.d.Roster.MayHaveSigned, ca.Fingerprint)
 }
@@ -169,7 +172,7 @@ func (a *assessor) neverSigned(ca *pki.Certificate) bool {
 	return a.d.Roster != nil && slices.Contains(a.d.Roster.NeverSigned, ca.Fingerprint)
 }
 
-// recordNeverSigned closes next before an abort drops it.
+// recordNeverSigned closes next to signing before an abort drops it.
 func (a *assessor) recordNeverSigned(*Assessment) *Action {
 	next := a.d.Signer.Next
 	if !a.aborts() && !a.madeAhead() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
@@ -195,12 +198,12 @@ func (a *assessor) recordIssue(issues []Action) *Action {
 	return rosterAction(a.d, &roster, "the first leaves are about to be issued")
 }
 
-// hasLeaves says whether leaves are live that somebody else has issued, or that are made where no Secret holds them.
+// hasLeaves reports whether leaves are live that another issuer made, or that no Secret holds.
 func (a *assessor) hasLeaves() bool {
 	return a.lives > 0 || a.d.Unlisted != nil && a.d.Signer.Active != nil
 }
 
-// opensNext says whether an action records that next is about to sign.
+// opensNext reports whether an action records that next is about to sign.
 func (a *assessor) opensNext(action *Action) bool {
 	next := a.d.Signer.Next
 	return action.Kind == RecordRoster && next != nil && !a.mayHaveSigned(next) && slices.Contains(action.Roster.MayHaveSigned, next.Fingerprint)
@@ -211,9 +214,9 @@ func latest(list []pki.Fingerprint, ca *pki.Certificate) []pki.Fingerprint {
 	return list[max(0, len(list)-MaxUnpromoted):]
 }
 
-// markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
-// and as long as a leaf of theirs is there that nobody else presents. Pods come and go, so one that is gone leaves it at once:
-// no other has its UID. It returns the keys of those that it adds.
+// markAbsences records the proofs that members are gone. Absent members stay in the roster while a rotation lasts,
+// for people, and while a leaf exists that they alone presented. A pod that is gone leaves at once, as no other pod
+// has its UID. It returns the keys of the members that it adds.
 func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) (added []string) {
 	for i := range before.Members {
 		if a.named.of(&before.Members[i]) != nil {
@@ -241,7 +244,7 @@ func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
 	}
 }
 
-// join adds what a member was recorded with. The evidence that was recorded first stays.
+// join adds what a member was recorded with. The evidence kind that was recorded first stays.
 func (r *RosterMember) join(recorded *RosterMember) {
 	r.Kind = recorded.Kind
 	r.Grace = max(r.Grace, recorded.Grace)
@@ -258,7 +261,7 @@ func sortedSet(in []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(in)))
 }
 
-// Abandoned are the leaves that only members presented which are proven to be gone.
+// Abandoned returns the leaves whose every presenting member is proven to be gone.
 func Abandoned(d *Domain) map[string]bool {
 	if d.Roster == nil {
 		return nil
@@ -277,7 +280,6 @@ func Abandoned(d *Domain) map[string]bool {
 	return out
 }
 
-// rosterDue says whether the record does not say who counts.
 func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
 
 func (r *Roster) same(other *Roster) bool {
@@ -293,9 +295,9 @@ func (r *Roster) same(other *Roster) bool {
 	})
 }
 
-// recordRoster writes who counts, before anything else is done, unless that write is refused: what restores leaves does
-// not wait for it, only what makes a key does. At rest pods come and go without a record: they are recorded before a key is
-// made, and while a rotation is in flight.
+// recordRoster writes the roster before any other action, unless that write is refused. Only what makes a key waits
+// for it, not what restores leaves. At rest pods come and go unrecorded. They are recorded before a key is made, and
+// in flight.
 func (a *assessor) recordRoster(*Assessment) *Action {
 	if a.rosterRefused() || !a.rosterDue() || a.unrotated && a.roster().withoutPods().same(a.d.Roster.withoutPods()) {
 		return nil
@@ -303,12 +305,10 @@ func (a *assessor) recordRoster(*Assessment) *Action {
 	return a.countAction()
 }
 
-// rosterRefused says whether the API server refuses to record the roster.
 func (a *assessor) rosterRefused() bool {
 	return slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
 }
 
-// countAction records who counts now.
 func (a *assessor) countAction() *Action {
 	roster := a.roster()
 	return rosterAction(a.d, roster, fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)))
@@ -321,7 +321,7 @@ func rosterAction(d *Domain, roster *Roster, reason string) *Action {
 	}
 }
 
-// withKey makes a key only after it is recorded who has to be proven before it signs for all.
+// withKey makes a key only after the members are recorded that must be proven before the key signs for all.
 func (a *assessor) withKey(action *Action) *Action {
 	if a.rosterDue() {
 		return a.countAction()
@@ -335,8 +335,8 @@ func RosterRecord(domain string) string { return "roster." + domain }
 // AbsenceKey names a member of a roster.
 func AbsenceKey(m *RosterMember) string { return m.Party + "/" + m.Member + "/" + m.Instance }
 
-// Missing are the members of the roster that count although the configuration does not name them: whoever can prove that
-// they are gone is to be asked.
+// Missing returns the members of the roster that count although the configuration does not name them. The caller
+// should look for proof that they are gone.
 func Missing(d *Domain) []RosterMember {
 	if d.Roster == nil {
 		return nil
@@ -353,8 +353,9 @@ func Missing(d *Domain) []RosterMember {
 	return out
 }
 
-// atRest says that the content shows no rotation in flight, whatever the time is: there is one CA, and it has signed all
-// leaves. Who does not count at rest is not asked for then, however many are in the roster of the last rotation.
+// atRest reports whether the content shows no rotation in flight, independent of the clock: there is one CA, and it
+// has signed all leaves. Then members that do not count at rest need no proof, however many the last rotation left in
+// the roster.
 func atRest(d *Domain) bool {
 	s := &d.Signer
 	if s.Active == nil || s.Next != nil || len(s.Previous) > 0 {

@@ -11,22 +11,22 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// live says whether anybody could be presenting the leaf of this Secret successfully. What the configuration does not name
-// any more, and only members presented that are proven to be gone, nobody presents.
+// live reports whether the leaf of this Secret may be presented successfully. A leaf is not live if the configuration
+// no longer names it and all its presenting members are proven to be gone.
 func (a *assessor) live(l *Leaf) bool {
 	return l.Certificate != nil && !a.ended(l.Certificate) && (!l.Unnamed || !a.abandoned[l.Name])
 }
 
-// anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live, and so do leaves
-// that no Secret holds.
+// anyLive reports whether anything could be cut off at all. Unreadable leaves, and leaves that no Secret holds, count
+// as live.
 //
-// What is lacking proves nothing: processes live on when their Secrets are deleted. An anchor of the domain that has not
-// expired says that somebody may still present a leaf of it. So does a member that was seen to present one, or is recorded to run.
+// Missing Secrets prove nothing: processes outlive them. An unexpired anchor of the domain means that a leaf of it
+// may still be presented. So does a member that was observed to present a leaf, or is recorded to run.
 func (a *assessor) anyLive() bool {
 	return a.lives+len(a.unreadable) > 0 || a.unlistedLive() || a.anyAnchor() || a.anyPresented() || a.anyLost()
 }
 
-// anyLost says whether a member may present a leaf that is lost together with its CA.
+// anyLost reports whether a member may present a leaf that is lost together with its CA.
 func (a *assessor) anyLost() bool {
 	if active := a.d.Signer.Active; active != nil && !a.unsure(active) || a.d.Roster == nil || !a.d.Roster.Issued {
 		return false
@@ -40,8 +40,8 @@ func (a *assessor) anyLost() bool {
 	return false
 }
 
-// anyAnchor says whether the bundle holds an own CA that has not expired. A next one is not meant: it has signed only what
-// is in Secrets.
+// anyAnchor reports whether the bundle holds an unexpired CA of the domain. next does not count: it has signed only
+// what is in Secrets.
 func (a *assessor) anyAnchor() bool {
 	return slices.ContainsFunc(a.d.Bundle.Anchors, func(ca *pki.Certificate) bool {
 		slot := a.slot(ca)
@@ -49,7 +49,7 @@ func (a *assessor) anyAnchor() bool {
 	})
 }
 
-// anyPresented says whether a process was seen to present a leaf, and that observation has not ended.
+// anyPresented reports whether there is a current observation of a process that presents a leaf.
 func (a *assessor) anyPresented() bool {
 	presents := func(o *Observation) bool { return len(o.Presents) > 0 }
 	for p, m := range each(a.parties) {
@@ -60,23 +60,23 @@ func (a *assessor) anyPresented() bool {
 	return false
 }
 
-// unlistedLive says whether leaves that no Secret holds may be presented: of the active CA, or, if its key was lost, of
-// one that is still an anchor.
+// unlistedLive reports whether leaves that no Secret holds may be presented: of the active CA, or, if its key was
+// lost, of one that is still an anchor.
 func (a *assessor) unlistedLive() bool {
 	inUse := func(ca *pki.Certificate) bool { return ca != nil && !a.ended(ca) }
 	return a.d.Unlisted != nil && (inUse(a.d.Signer.Active) || slices.ContainsFunc(a.former(), inUse))
 }
 
-// restorable says whether leaves that are missing or expired come back from the active CA, which everybody trusts
-// already. Their holders may still present what their Secrets no longer hold, so this is no fresh start, not even where
+// restorable reports whether the active CA, which all members trust already, can restore missing or expired leaves.
+// Their holders may still present what their Secrets no longer hold, so this is no fresh start. That holds even if
 // the bundle is lost too: it is rebuilt from the slots.
 func (a *assessor) restorable() bool {
 	active := a.d.Signer.Active
 	return active != nil && active.ValidAt(a.now) && (len(a.d.Leaves) > 0 || a.formerHolders())
 }
 
-// formerHolders says whether somebody counts who is not configured any more, and may present a leaf: who has no label, or no
-// party, has not ended by that.
+// formerHolders reports whether a member counts that is no longer configured and may present a leaf. A lost label, or
+// a removed party, stops no process.
 func (a *assessor) formerHolders() bool {
 	for p, m := range each(a.parties) {
 		if p.recorded && len(m.Holds) > 0 && a.started(p, m) {
@@ -86,52 +86,52 @@ func (a *assessor) formerHolders() bool {
 	return false
 }
 
-// liveUnder counts the live leaves that some verifier accepts by ca: they are asked for before it is taken away.
+// liveUnder counts the live leaves that some verifier accepts by ca. Check it before ca is removed.
 func (a *assessor) liveUnder(ca *pki.Certificate) int { return len(a.under[ca.Fingerprint]) }
 
-// borneBy counts those that every verifier accepts by ca: they are asked for before it is used.
+// borneBy counts the live leaves that every verifier accepts by ca. Check it before ca is used.
 func (a *assessor) borneBy(ca *pki.Certificate) int { return a.borne[ca.Fingerprint] }
 
-// established says whether a CA may sign without further evidence; see the package comment.
+// established reports whether a CA may sign without further evidence; see the package comment.
 func (a *assessor) established(ca *pki.Certificate) bool {
 	if !a.inBundle[ca.Fingerprint] {
 		return false
 	}
 	switch a.slot(ca) {
 	case SlotPrevious:
-		// Its anchor has not left the bundle since it was active.
+		// Its anchor has been in the bundle since it was active.
 		return a.wasActive(ca)
 	case SlotActive:
 		under := a.borneBy(ca)
 		if a.replaces() && under < len(a.d.Leaves) {
-			// A leaf that is missing does not say that those who verify it have loaded this CA, and the one that it
-			// replaces can sign meanwhile.
+			// A missing leaf does not prove that its verifiers have loaded this CA, and the CA that it replaces can
+			// sign meanwhile.
 			return false
 		}
 		next := a.d.Signer.Next
-		// Where every live leaf has moved to next already, the last leaves of the active CA are gone, not its verifiers:
-		// they have loaded it, and only it can bring back a member that must start before it can load next.
+		// If every live leaf has moved to next, the active CA has lost its leaves, not its verifiers. They have
+		// loaded it, and only it can restore a member that must start before it can load next.
 		return under == a.lives || (next != nil && (under > 0 || a.borneBy(next) == a.lives))
 	case SlotNext, SlotRetired, SlotForeign:
 	}
 	return false
 }
 
-// replaces says whether the active CA has replaced one that can still sign.
+// replaces reports whether the active CA has replaced one that can still sign.
 func (a *assessor) replaces() bool {
 	return slices.ContainsFunc(a.d.Signer.Previous, func(ca *pki.Certificate) bool {
 		return ca.ValidAt(a.now) && a.inBundle[ca.Fingerprint] && a.wasActive(ca)
 	})
 }
 
-// wasActive tells a former active CA from one that was dropped before it was promoted: that one is younger than the active
-// one.
+// wasActive tells a former active CA from one that was dropped before its promotion: the latter is younger than the
+// active one.
 func (a *assessor) wasActive(previous *pki.Certificate) bool {
 	active := a.d.Signer.Active
 	return active == nil || !previous.NotBefore.After(active.NotBefore)
 }
 
-// maySign says whether a leaf may be signed by a CA (TrustBeforeUse), and who stands against it.
+// maySign reports whether a CA may sign a leaf (TrustBeforeUse), and the blockers.
 func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 	if !a.inBundle[ca.Fingerprint] {
 		return false, []Blocker{{
@@ -150,13 +150,15 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 	return len(blockers) == 0, blockers
 }
 
-// misfit is a leaf that verifiers would refuse if a certain CA signed it, and why: extensions of the CA restrict what it may sign.
+// misfit is a leaf that verifiers would refuse if a certain CA signed it, and why: the CA's extensions restrict what
+// it may sign.
 type misfit struct {
 	leaf string
 	err  error
 }
 
-// misfitsOf returns the leaves that a CA cannot sign, ordered. A restricted CA costs a signature for each leaf, so they are remembered.
+// misfitsOf returns the leaves that a CA cannot sign, ordered. It caches them: the check of a restricted CA costs a
+// signature for each leaf.
 func (a *assessor) misfitsOf(ca *pki.Certificate) []misfit {
 	if known, ok := a.misfits[ca.Fingerprint]; ok {
 		return known
@@ -175,8 +177,8 @@ func (a *assessor) misfitsOf(ca *pki.Certificate) []misfit {
 	return out
 }
 
-// unfitFor returns the blocker of a CA that cannot sign a leaf. While next is unfit for any leaf it signs none: it is not promoted, and
-// a leaf that it has signed would make an abort too late.
+// unfitFor returns the blocker of a CA that cannot sign a leaf. While next is unfit for any leaf it signs none: it is
+// not promoted, and one signed leaf would make an abort too late.
 func (a *assessor) unfitFor(ca *pki.Certificate, leaf string) []Blocker {
 	all := a.misfitsOf(ca)
 	at, found := slices.BinarySearchFunc(all, leaf, func(m misfit, name string) int { return strings.Compare(m.leaf, name) })
@@ -209,7 +211,7 @@ func (a *assessor) misfitBlocker(ca *pki.Certificate, m misfit) Blocker {
 	}
 }
 
-// denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.
+// denied returns the verifiers of a leaf that were observed not to trust a CA, although all should.
 func (a *assessor) denied(ca *pki.Certificate, leaf string) []Blocker {
 	var blockers []Blocker
 	for p, m := range each(a.verifiers[leaf]) {
@@ -225,8 +227,8 @@ func divergence(ca *pki.Certificate) string {
 		"or restore what it trusts if the Secrets are older than its process", ca.Subject)
 }
 
-// candidates are the CAs whose keys are there to sign with, newest first, and valid now. One that is closed is none, and neither is
-// one while it cannot be recorded that it signs (recordIssue).
+// candidates returns the valid CAs with keys to sign with, newest first. It omits CAs that are closed to signing
+// (NeverSigned), and those whose signing cannot be recorded now (recordIssue).
 func (a *assessor) candidates() []*pki.Certificate {
 	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool {
 		unrecordable := a.rosterRefused() && (!a.roster().Issued || same(ca, a.d.Signer.Next) && !a.mayHaveSigned(ca))
@@ -234,13 +236,13 @@ func (a *assessor) candidates() []*pki.Certificate {
 	})
 }
 
-// slots are the CAs that are in one, newest first.
+// slots returns the CAs of the slots, newest first.
 func (s *Signer) slots() []*pki.Certificate {
 	all := append([]*pki.Certificate{s.Next, s.Active}, s.Previous...)
 	return slices.DeleteFunc(all, func(ca *pki.Certificate) bool { return ca == nil })
 }
 
-// bestSigner is the newest CA that may sign a leaf, nil if none may. The blockers are those of the newest CA.
+// bestSigner returns the newest CA that may sign a leaf, nil if none may, and the blockers of the newest candidate.
 func (a *assessor) bestSigner(leaf string) (*pki.Certificate, []Blocker) {
 	var first []Blocker
 	for i, ca := range a.candidates() {
@@ -255,7 +257,7 @@ func (a *assessor) bestSigner(leaf string) (*pki.Certificate, []Blocker) {
 	return nil, first
 }
 
-// olderThan says whether ca is further from being the newest than other. An unknown CA is the oldest.
+// olderThan reports whether ca is further from the newest than other. An unknown CA is the oldest.
 func (a *assessor) olderThan(ca, other *pki.Certificate) bool {
 	return a.rank(ca) > a.rank(other)
 }

@@ -27,7 +27,6 @@ func ParseTrustStores(text string) []string {
 	return keys[:min(len(keys), MaxTrustStores)]
 }
 
-// formatTrustStores is the annotation of a bundle with these trust stores.
 func formatTrustStores(stores []TrustStore) string {
 	keys := make([]string, 0, len(stores))
 	for _, store := range stores {
@@ -36,7 +35,7 @@ func formatTrustStores(stores []TrustStore) string {
 	return strings.Join(keys, ",")
 }
 
-// withStores completes a write of the bundle: its trust stores have the anchors of that write.
+// withStores completes a write of the bundle: its trust stores get the anchors of that write.
 func (a *assessor) withStores(action *Action) *Action {
 	b := &a.d.Bundle
 	action.Stores = b.Stores
@@ -48,8 +47,8 @@ func (a *assessor) withStores(action *Action) *Action {
 	return action
 }
 
-// mendStores writes the trust stores that do not have the anchors of the bundle, and removes those that are not wanted any
-// more: a file that nobody keeps would refuse the next CA.
+// mendStores writes trust stores that do not match the anchors of the bundle, and removes unwanted ones. A client of
+// an unmaintained file would refuse the next CA.
 func (a *assessor) mendStores(*Assessment) *Action {
 	b := &a.d.Bundle
 	if !b.Present || len(b.Anchors) == 0 {

@@ -10,21 +10,23 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Waiver lets one rotation continue without the evidence of one member, by the decision of a person. It replaces missing evidence. It
-// does not outweigh evidence that a live process of the member lacks the CA or presents a former leaf.
+// Waiver is an operator's decision to let one rotation continue without the evidence of one member. It replaces
+// missing evidence. It does not outweigh evidence that a live process of the member lacks the CA or presents a former
+// leaf.
 type Waiver struct {
 	Party, Member string
 	Reason        string
 	By            string
 	Expires       time.Time
-	// RotatedFrom is the CA that is active when the rotation begins, "" for none. An aborted rotation has not left it.
+	// RotatedFrom is the CA that is active when the rotation begins, "" for none. An aborted rotation has not left
+	// it.
 	RotatedFrom pki.Fingerprint
 }
 
-// longestWaiver: who is not to be waited for after a month is to be removed from the configuration.
+// longestWaiver bounds a waiver: after a month the member should leave the configuration.
 const longestWaiver = 30 * 24 * time.Hour
 
-// CheckWaiver says whether a member may be waived: it has to count. It returns a *Refusal or nil.
+// CheckWaiver checks whether a member may be waived: it must count. It returns a *Refusal or nil.
 func CheckWaiver(d *Domain, w *Waiver, now time.Time) error {
 	if _, _, err := reporter(d, w.Party, w.Member); err != nil {
 		return err
@@ -38,10 +40,11 @@ func CheckWaiver(d *Domain, w *Waiver, now time.Time) error {
 	return nil
 }
 
-// RotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. It is "" if there is none.
+// RotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. It is "" if
+// there is none.
 func RotatedFrom(d *Domain) pki.Fingerprint { return (&assessor{d: d}).from() }
 
-// Contradicted returns when the last evidence ends that contradicts a waiver of the member, or zero if there is none.
+// Contradicted returns when the last evidence that contradicts a waiver of the member ends, zero if there is none.
 func Contradicted(d *Domain, party, member string, now time.Time) time.Time {
 	a := newAssessor(d, now)
 	newest := a.newest()
@@ -77,7 +80,7 @@ func (a *assessor) inForce(w *Waiver) bool {
 
 // WaiversInForce returns the waivers that have not ended and are for the current rotation.
 func WaiversInForce(d *Domain, now time.Time) []Waiver {
-	// The rotation is told by the CAs alone.
+	// The CAs alone identify the rotation.
 	a := &assessor{d: d, now: now}
 	return slices.DeleteFunc(slices.Clone(d.Waivers), func(w Waiver) bool { return !a.inForce(&w) })
 }
@@ -89,9 +92,9 @@ func (a *assessor) from() pki.Fingerprint {
 	return ""
 }
 
-// rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. Of one whose key was lost the
-// anchor tells. It is nil if there is none. Only CAs are asked: what members show depends on their waivers, and those on this. One that was
-// renewed with its key is no other CA.
+// rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA; nil if there
+// is none. If its key was lost, its anchor tells. It reads only CAs: the evidence of members depends on their
+// waivers, and those depend on this. A CA that was renewed with its key is no other CA.
 func (a *assessor) rotatedFrom() *pki.Certificate {
 	s := &a.d.Signer
 	from := s.Active

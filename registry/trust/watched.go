@@ -12,20 +12,21 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// mostUnwatched is how long time may have passed without anybody who looked at a domain, so that what has expired meanwhile has
-// expired for sure: a weekend. A single clock that jumps, as that of the only machine of a cluster, has no other that disagrees.
+// mostUnwatched bounds the time since the last assessment of a domain: a weekend. Within it, what has expired
+// meanwhile has expired for sure. A single clock that jumps, as on a cluster's only machine, has no other clock to
+// disagree with it.
 const mostUnwatched = 3 * 24 * time.Hour
 
-// unsure says whether a certificate that has expired may be in use all the same: it ended long after anybody has last looked, so that
-// only a clock says so. It is renewed and replaced like any other, but nothing is taken away because of it.
+// unsure reports whether an expired certificate may still be in use: it ended long after the last assessment, so that
+// only a clock says so. It is renewed and replaced like any other, but nothing is removed because of it.
 func (a *assessor) unsure(c *pki.Certificate) bool {
 	return c != nil && c.Expired(a.now) && !a.d.LookedAt.IsZero() && c.NotAfter.After(a.d.LookedAt.Add(mostUnwatched))
 }
 
-// ended says whether nobody can be using a certificate any more.
+// ended reports whether a certificate cannot be in use any more.
 func (a *assessor) ended(c *pki.Certificate) bool { return c.Expired(a.now) && !a.unsure(c) }
 
-// jumpProblem says that certificates have expired while nobody looked, and how that ends.
+// jumpProblem reports certificates that expired while the domain was not assessed, and the way out.
 func (a *assessor) jumpProblem() *Problem {
 	var subjects []string
 	for _, ca := range a.authorities {
@@ -48,8 +49,8 @@ func (a *assessor) jumpProblem() *Problem {
 		strings.Join(subjects, ", "), mostUnwatched, a.d.LookedAt.UTC().Format(time.RFC3339))}
 }
 
-// Looked is when the domain of this assessment counts as looked at from now on: not later than before, as long as its clock is doubted or
-// may have jumped.
+// Looked returns the time to record for Domain.LookedAt. It stays as it was while the clock is in doubt or may have
+// jumped.
 func (a *Assessment) Looked(d *Domain, now time.Time) time.Time {
 	if a.ClockDoubted() || a.has(ReasonClockJumped) {
 		return d.LookedAt
@@ -57,19 +58,22 @@ func (a *Assessment) Looked(d *Domain, now time.Time) time.Time {
 	return now.UTC().Truncate(time.Second)
 }
 
-// tooEarly says whether a CA of the signer was made by a clock that was ahead, and its time has not come.
+// tooEarly reports whether a CA of the signer is not valid yet: a clock that was ahead made it.
 func (a *assessor) tooEarly(ca *pki.Certificate) bool { return ca != nil && ca.NotBefore.After(a.now) }
 
-// signerAhead says whether the signer was written by a clock that was ahead, so that it is to be deleted when the clock is right.
+// signerAhead reports whether a clock that was ahead wrote the signer, so that it must be deleted once the clock is
+// right.
 func (a *assessor) signerAhead() bool {
 	return a.promotedAt().After(a.now.Add(maxClockSkew)) ||
 		slices.ContainsFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return a.early(ca) && !a.takenBack(ca) })
 }
 
-// publishedAhead says whether the times of publication were recorded by a clock that was ahead, so that they are to be removed.
+// publishedAhead reports whether a clock that was ahead recorded the times of publication, so that they must be
+// removed.
 func (a *assessor) publishedAhead() bool { return a.latestPublication().After(a.now.Add(maxClockSkew)) }
 
-// takenBack says whether a CA whose time has not come is no reason to doubt the clock: it is dropped, or was, without ever having signed.
+// takenBack reports whether a CA that is not valid yet is no reason to doubt the clock: it is or was dropped without
+// ever having signed.
 func (a *assessor) takenBack(ca *pki.Certificate) bool {
 	if a.neverSigned(ca) || same(ca, a.d.Signer.Next) && a.madeAhead() {
 		return true
@@ -78,8 +82,8 @@ func (a *assessor) takenBack(ca *pki.Certificate) bool {
 	return dropped && a.d.Roster != nil && !a.mayHaveSigned(ca) && !a.tooEarly(a.d.Signer.Active)
 }
 
-// madeAhead says whether next was made by a clock that was ahead, which the active CA does not say of itself, and can be dropped. Where it
-// may have signed, as the active CA could not by that clock, there may be a leaf of it that is not seen yet.
+// madeAhead reports whether a clock that was ahead made next, and next can be dropped. The active CA must not be from
+// such a clock. If next may have signed, as the active CA could not by that clock, an unseen leaf of it may exist.
 func (a *assessor) madeAhead() bool {
 	s := &a.d.Signer
 	return a.abortable() && !a.mayHaveSigned(s.Next) && s.Next.NotBefore.After(a.now.Add(maxClockSkew)) && !a.tooEarly(s.Active)

@@ -25,35 +25,36 @@ type Workload struct {
 	Name string
 }
 
-// Restart is a workload whose pods have to start anew, because evidence of them cannot come otherwise.
+// Restart is a workload whose pods must restart, because nothing else can bring their evidence.
 type Restart struct {
 	Party    string
 	Workload Workload
-	// Content are the annotations that the template has to have: the hashes of the contents that the pods have to start with.
+	// Content are the annotations that the template must have: the hashes of the contents that the pods must start
+	// with.
 	Content map[string]string
-	// Superseded are, by annotation, the contents before those: a start gate for one of them lets a pod past.
+	// Superseded are the former contents by annotation: a start gate for one of them lets a pod pass.
 	Superseded map[string][]string
-	// Waits are the members for whose evidence this is, ordered; none where the workload has no pod that would be restarted.
+	// Waits are the members whose evidence needs the restart, ordered, empty if the workload has no pod to restart.
 	Waits []string
 }
 
-// Progress is what is known of a workload, nothing if it does not exist.
+// Progress is what is known of a workload, zero if it does not exist.
 type Progress struct {
-	// Content are the annotations of its template, and Complete says that each of its pods that lives has them, and that as
-	// many are available as are wanted.
+	// Content are the annotations of its template. Complete says that all its live pods have them, and that as many
+	// are available as are wanted.
 	Content  map[string]string
 	Complete bool
-	// Rolling says that its pods are being replaced, by whatever template.
+	// Rolling says that its pods are being replaced, by any template.
 	Rolling bool
 }
 
-// Restarts are the workloads that are due to be restarted, or are being restarted, at most one of each relying party. It goes
-// by the order of the configuration: the next workload of a party is due when the one before is complete and its pods have
-// shown their evidence. One that is under way comes first, and so does one of which no progress is known, as it may be under way.
+// Restarts returns the workloads that are due to restart, or are restarting, at most one of each relying party. It
+// follows the order of the configuration. The next workload of a party is due when the one before is complete and its
+// pods have shown evidence. A workload that is restarting, or has no known progress, comes first.
 //
-// Somebody has to need it: a rotation waits for evidence of a pod, a pod presents a leaf that was replaced, or a pod waits in
-// vain at its start gate. One that waits for a bundle which was replaced starts with the bundle that there is. Nothing is
-// restarted for contents that are about to change or that nobody could use.
+// A restart needs a reason. A rotation waits for evidence of a pod, a pod presents a replaced leaf, or a pod waits in
+// vain at its start gate. A pod that waits for a replaced bundle starts with the present one. Nothing restarts for
+// contents that are about to change or are unusable.
 func Restarts(d *Domain, now time.Time, progress map[Workload]Progress) []Restart {
 	if !slices.ContainsFunc(d.Parties, func(p Party) bool { return len(p.Workloads) > 0 }) {
 		return nil
@@ -71,7 +72,7 @@ func Restarts(d *Domain, now time.Time, progress map[Workload]Progress) []Restar
 	return due
 }
 
-// bundleSettled says whether the bundle is as it is to be, as far as can be told, and no write of it is due.
+// bundleSettled reports whether the bundle is as it must be, as far as known, and no write of it is due.
 func (a *assessor) bundleSettled(out *Assessment) bool {
 	b := &a.d.Bundle
 	switch {
@@ -83,7 +84,7 @@ func (a *assessor) bundleSettled(out *Assessment) bool {
 	return !slices.ContainsFunc(out.Actions, func(x Action) bool { return x.Kind == RetireAnchors })
 }
 
-// restart is the workload of a party that is due, nil if none is.
+// restart returns the workload of a party that is due, nil if none is.
 func (a *assessor) restart(out *Assessment, p *Party, progress map[Workload]Progress) *Restart {
 	content := a.contentOf(out, p)
 	if p.Kind != WorkloadRollout || p.Unlisted || content == nil {
@@ -106,14 +107,15 @@ func (a *assessor) restart(out *Assessment, p *Party, progress map[Workload]Prog
 		case behind && (len(waiting[w]) > 0 || known && p.scaledToZero(w) && NamesOther(is.Content, content, nil)):
 			return due(w)
 		case !behind && len(waiting[w]) > 0:
-			// Their evidence is on its way, or what stands against it is said where the member is.
+			// Their evidence is on its way, or their blockers say what is wrong.
 			return nil
 		}
 	}
 	return nil
 }
 
-// contentOf are the annotations that name the contents of a party, nil while one of them is about to change or is of no use.
+// contentOf returns the annotations that name the contents of a party, nil while one is about to change or is
+// unusable.
 func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 	content := map[string]string{}
 	if !p.VerifiesNothing {
@@ -132,8 +134,8 @@ func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 	return content
 }
 
-// superseded are, by annotation, the contents of a party before the present ones. Of a leaf they have the same certificate: who has
-// started with a former one is restarted in any case.
+// superseded returns the former contents of a party by annotation. Those of a leaf have the same certificate: a pod
+// that started with a former certificate is restarted in any case.
 func (a *assessor) superseded(p *Party) map[string][]string {
 	out := map[string][]string{}
 	if !p.VerifiesNothing {
@@ -147,7 +149,7 @@ func (a *assessor) superseded(p *Party) map[string][]string {
 	return out
 }
 
-// waitingFor are the pods of a party, by their workload, of which something is needed that only another start brings.
+// waitingFor returns the pods of a party, by workload, that must restart to provide what is needed.
 func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]string) map[Workload][]string {
 	blocks := map[string]bool{}
 	for _, b := range out.Blockers {
@@ -163,7 +165,7 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 		}
 		needed := blocks[m.Name] || a.waiver(p, m) == nil && a.presentsFormer(m, content)
 		if !m.Pod.Started {
-			// It may wait at its gate. No rotation waits for its evidence, and a waiver of that does not open the gate.
+			// It may wait at its gate. No rotation waits for its evidence, and a waiver does not open the gate.
 			needed = !p.StartAssumed && NamesOther(m.Content, content, a.superseded(p))
 		}
 		if needed {
@@ -173,8 +175,8 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 	return waiting
 }
 
-// presentsFormer says whether a pod has started with a leaf that was replaced since. It does not need evidence that lasts, which
-// nobody renews at rest: what a process was once seen to have started with stays true of it.
+// presentsFormer reports whether a pod has started with a leaf that was replaced since. Expired evidence is enough,
+// as evidence is not renewed at rest: what a process has started with does not change.
 func (a *assessor) presentsFormer(m *Member, content map[string]string) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
 		l, key := a.leaves[name], ContentAnnotation(SecretKind, name)
@@ -190,12 +192,11 @@ func (a *assessor) presentsFormer(m *Member, content map[string]string) bool {
 	})
 }
 
-// scaledToZero says whether there is no pod of a workload: then a new template restarts nobody.
+// scaledToZero reports whether a workload has no pods: then a new template restarts none.
 func (p *Party) scaledToZero(w Workload) bool {
 	return !slices.ContainsFunc(p.Members, func(m Member) bool { return m.Workload == w })
 }
 
-// hasAll says whether annotations have everything of content.
 func hasAll(annotations, content map[string]string) bool {
 	for key, hash := range content {
 		if annotations[key] != hash {
@@ -205,7 +206,7 @@ func hasAll(annotations, content map[string]string) bool {
 	return true
 }
 
-// restarted is what a rotation restarts, as the end of a message.
+// restarted describes what a rotation restarts, as the end of a message.
 func (a *assessor) restarted() string {
 	var names []string
 	for i := range a.d.Parties {

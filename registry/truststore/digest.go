@@ -12,14 +12,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// maxDigests bounds what is remembered: as many trust stores as bundles that are looked at often.
+// maxDigests bounds the cache: as many trust stores as there are bundles that are often assessed.
 const maxDigests = 4096
 
-// digests remembers the digest of each trust store by what it is made of, because deriving a key takes a millisecond and a
-// trust domain is assessed at each change of anything in it.
+// digests caches the digest of each trust store by its inputs. Deriving a key takes a millisecond, and a trust domain
+// is assessed at each change of anything in it.
 var digests = lru.New(maxDigests)
 
-// Digest names the bytes that Encode returns: it is the DigestOf of them, "" if there are none.
+// Digest is the DigestOf the bytes that Encode returns, "" if there are none.
 func Digest(format Format, password string, anchors []*pki.Certificate) string {
 	key := madeOf(format, password, anchors)
 	if known, ok := digests.Get(key); ok {
@@ -34,7 +34,7 @@ func Digest(format Format, password string, anchors []*pki.Certificate) string {
 	return digest
 }
 
-// DigestOf names bytes by their content: their SHA-256 in lower-case hexadecimal.
+// DigestOf returns the SHA-256 of data in lower-case hexadecimal.
 func DigestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

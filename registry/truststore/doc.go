@@ -5,14 +5,16 @@
 //
 // Invariants:
 //
-//   - The same anchors, in any order, the same format and the same password give the same bytes, in every process of one
-//     build: the salts of PKCS#12 are derived from what is written, and the dates of JKS are those of the certificates. That
-//     costs no secrecy, as anchors are public and a trust store has no key in it. In return a trust store is right or wrong by
-//     its bytes: nobody parses what a foreign hand wrote, which might ask for ten thousand million iterations.
+//   - The same anchors, in any order, the same format and the same password give the same bytes in every process of
+//     one build. The salts of PKCS#12 are derived from what is written, and the dates of JKS are those of the
+//     certificates. That costs no secrecy, as anchors are public and a trust store has no key. In return a trust
+//     store is right or wrong by its bytes. No code parses foreign content, which might ask for ten thousand million
+//     iterations.
 //   - Another build may give other bytes for the same anchors. Then each trust store is written once more.
-//   - A trust store is never empty: Encode refuses to write one without anchors, as Java would fail at each connection.
-//   - The alias of an anchor is its common name, for people, and a part of its fingerprint, so that two generations of a CA
-//     are two entries.
+//   - A trust store is never empty: Encode refuses to write one without anchors, as Java would fail at each
+//     connection.
+//   - The alias of an anchor is its common name, for people, and a part of its fingerprint. So two generations of a
+//     CA are two entries.
 //
 // The package starts no goroutine.
 package truststore

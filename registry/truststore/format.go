@@ -27,7 +27,7 @@ const (
 	JKS    Format = "JKS"
 )
 
-// errNoAnchors stands behind NeverEmpty.
+// errNoAnchors enforces NeverEmpty.
 var errNoAnchors = errors.New("a trust store needs an anchor")
 
 // Encode writes the anchors as a trust store.
@@ -47,7 +47,8 @@ func Encode(format Format, password string, anchors []*pki.Certificate) ([]byte,
 	return nil, fmt.Errorf("trust store format %q is not known", format)
 }
 
-// alias of an anchor. Java compares aliases without case, and the formats differ in what else than ASCII they can say.
+// alias of an anchor. Java compares aliases without case, and the formats differ in their support of characters
+// outside ASCII.
 func alias(anchor *pki.Certificate) string {
 	const longest, enough = 64, 16
 	name := strings.Map(func(r rune) rune {
@@ -62,7 +63,7 @@ func alias(anchor *pki.Certificate) string {
 func encodePKCS12(password string, anchors []*pki.Certificate) ([]byte, error) {
 	entries := make([]pkcs12.TrustStoreEntry, 0, len(anchors))
 	for _, anchor := range anchors {
-		// The library writes the bytes of the certificate and looks at nothing else.
+		// The library writes the bytes of the certificate and reads no other field.
 		entries = append(entries, pkcs12.TrustStoreEntry{Cert: &x509.Certificate{Raw: anchor.DER()}, FriendlyName: alias(anchor)})
 	}
 	out, err := pkcs12.Modern2023.WithRand(newSalts(PKCS12, password, anchors)).EncodeTrustStoreEntries(entries, password)
@@ -72,7 +73,7 @@ func encodePKCS12(password string, anchors []*pki.Certificate) ([]byte, error) {
 	return out, nil
 }
 
-// encodeJKS writes the format of Java's own JKS, which has dates and no salts where there is no key.
+// encodeJKS writes Java's own JKS format, which has dates, and without keys no salts.
 func encodeJKS(password string, anchors []*pki.Certificate) ([]byte, error) {
 	store := keystore.New(keystore.WithOrderedAliases())
 	for _, anchor := range anchors {

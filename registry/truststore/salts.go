@@ -14,15 +14,15 @@ import (
 // maxSalts is more than any format reads: two salts and an initialization vector.
 const maxSalts = 1024
 
-// salts are read where a library asks for randomness. They depend on everything that is written, so that no two contents
-// share one.
+// salts replaces the randomness that a library reads. It depends on everything that is written, so that no two
+// contents share a salt.
 type salts struct{ rest []byte }
 
 func newSalts(format Format, password string, anchors []*pki.Certificate) io.Reader {
 	made := madeOf(format, password, anchors)
 	stream, err := hkdf.Key(sha256.New, made[:], nil, "certrotation trust store", maxSalts)
 	if err != nil {
-		// Only a length that no constant here has is an error. A reader without salts fails whoever reads it.
+		// Only a length that no constant here has is an error. Reads from an empty reader fail.
 		return &salts{}
 	}
 	return &salts{rest: stream}

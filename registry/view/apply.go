@@ -12,23 +12,22 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// freshEvents is how many of the newest events keep their encodings for watches to share. A
-// watch that lags further behind encodes for itself.
+// freshEvents is how many of the newest events keep their encodings for watches to share. A watch that lags further
+// behind encodes for itself.
 const freshEvents = 256
 
 // Change sets or deletes the object at a key.
 type Change struct {
 	// Key is "namespace/name".
 	Key string
-	// Object is the new content, owned by the store from here on. Its resource version is
-	// ignored and overwritten. Nil deletes.
+	// Object is the new content, owned by the store from here on. Its resource version is overwritten. Nil deletes.
 	Object runtime.Object
 }
 
-// Apply makes the changes in order and returns the revision that contains them all. Each change gets a revision of its
-// own, unless the object stays the same: then there is neither a revision nor an event. All changes become visible at
-// once. Nothing is applied if an object lacks metadata or attributes, or if the sequence of the current epoch is used
-// up and no new epoch can be obtained.
+// Apply makes the changes in order and returns the revision that contains them all. Each change gets its own
+// revision. If the object stays the same, there is neither a revision nor an event. All changes become visible at
+// once. Nothing is applied if an object lacks metadata or attributes. Nor is anything if the sequence of the current
+// epoch is used up and no new epoch can be obtained.
 func (s *Store) Apply(changes []Change) (uint64, error) {
 	elements, err := s.elements(changes)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) elements(changes []Change) ([]*btree.Element, error) {
 			if err := s.cfg.Versioner.PrepareObjectForStorage(change.Object); err != nil {
 				return nil, fmt.Errorf("reset version of %s %q: %w", s.cfg.Resource, change.Key, err)
 			}
-			// They are asked for again by each selector. An object that has none must not get in.
+			// Each selector asks for them again. An object without attributes must not get in.
 			if _, _, err := s.cfg.GetAttrs(change.Object); err != nil {
 				return nil, fmt.Errorf("attributes of %s %q: %w", s.cfg.Resource, change.Key, err)
 			}

@@ -14,10 +14,10 @@ import (
 const (
 	bookmarkInterval = time.Minute
 	bookmarkJitter   = 0.25
-	// bookmarkHeadStart is how long before its deadline a stream gets a last bookmark, so that the client can resume
-	// from a recent revision.
+	// bookmarkHeadStart is how long before its deadline a stream gets a last bookmark. The client then resumes from a
+	// recent revision.
 	bookmarkHeadStart = 2 * time.Second
-	// progressInterval is for callers inside of the process that ask for progress notifications.
+	// progressInterval is for in-process callers that ask for progress notifications.
 	progressInterval = 5 * time.Second
 )
 
@@ -30,8 +30,7 @@ type bookmarks struct {
 	marked   bool
 }
 
-// newBookmarks returns a schedule for a stream that ends with the context, or nil if the
-// consumer wants no bookmarks.
+// newBookmarks returns the schedule of a stream that ends with ctx, nil if the client wants no bookmarks.
 func newBookmarks(ctx context.Context, clk clock.WithTicker, allowed, progress bool) *bookmarks {
 	b := &bookmarks{clock: clk, interval: bookmarkInterval}
 	switch {
@@ -45,8 +44,8 @@ func newBookmarks(ctx context.Context, clk clock.WithTicker, allowed, progress b
 	return b
 }
 
-// next returns the time until the next bookmark. The last one is sent ahead of the deadline; the one after it would be
-// later than the deadline and is never sent.
+// next returns the time until the next bookmark. The last bookmark comes bookmarkHeadStart before the deadline. The
+// one after it would come after the deadline and is never sent.
 func (b *bookmarks) next() time.Duration {
 	interval := wait.Jitter(b.interval, bookmarkJitter)
 	if b.deadline.IsZero() {
@@ -72,7 +71,7 @@ func (b *bookmarks) mark() {
 	b.marked = true
 }
 
-// take reports whether a bookmark is to be sent now, and schedules the next one if so.
+// take reports whether a bookmark is due, and schedules the next one if so.
 func (b *bookmarks) take() bool {
 	if b == nil || !b.marked {
 		return false
@@ -82,7 +81,6 @@ func (b *bookmarks) take() bool {
 	return true
 }
 
-// stop releases the timer.
 func (b *bookmarks) stop() {
 	if b != nil {
 		b.timer.Stop()

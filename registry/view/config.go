@@ -16,32 +16,31 @@ import (
 )
 
 const (
-	// minHistoryAge is the shortest history that a store accepts. Bookmarks go out about once
-	// a minute, so a shorter history would expire idle clients that did nothing wrong.
+	// minHistoryAge is the shortest history that a store accepts. Bookmarks come about once a minute, so a shorter
+	// history would expire healthy idle clients.
 	minHistoryAge = 75 * time.Second
 
 	defaultHistoryAge    = 5 * time.Minute
 	defaultHistoryEvents = 8192
 )
 
-// Config describes one store: the resource it serves, and how far back it remembers.
+// Config configures one store: the resource that it serves and how much history it keeps.
 type Config struct {
 	// Resource names the served resource in errors.
 	Resource schema.GroupResource
-	// ResourcePrefix is the root of all keys, such as "/certificaterotations". A missing
-	// slash at the end is added.
+	// ResourcePrefix is the root of all keys, such as "/certificaterotations". A missing trailing slash is added.
 	ResourcePrefix string
 	// NewFunc and NewListFunc return empty objects of the served (hub) types.
 	NewFunc, NewListFunc func() runtime.Object
 	// GetAttrs returns the labels and the selectable fields of an object.
 	GetAttrs storage.AttrFunc
-	// Epochs gives out epochs that are unique among the replicas of a cluster. Nil means one
-	// process without peers: all resource versions form a single sequence that starts at 1.
+	// Epochs provides epochs that are unique among the replicas of a cluster. Nil means one process without peers:
+	// all resource versions form one sequence from 1 on.
 	Epochs EpochSource
 	// Clock times history and bookmarks. Defaults to the system clock.
 	Clock clock.WithTicker
-	// HistoryEvents bounds the retained events. A batch may change every object at once, so
-	// the bound in effect is never lower than twice the number of objects. Defaults to 8192.
+	// HistoryEvents bounds the retained events. Defaults to 8192. A batch may change every object at once, so the
+	// effective bound is never lower than twice the number of objects.
 	HistoryEvents int
 	// HistoryAge bounds the age of retained events; at least minHistoryAge. Defaults to 5m.
 	HistoryAge time.Duration
@@ -49,7 +48,7 @@ type Config struct {
 	Versioner storage.Versioner
 }
 
-// complete returns the configuration with its defaults filled in, or says what is missing.
+// complete returns the configuration with its defaults, or an error if it is invalid.
 func (c Config) complete() (Config, error) {
 	switch {
 	case c.Resource.Resource == "":

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// overtakeInterval is the minimum time between two epochs that are obtained on behalf of requests.
+	// overtakeInterval is the minimum time between two epochs that the store takes on behalf of requests.
 	overtakeInterval = 5 * time.Second
-	// epochTimeout bounds a call of the epoch source that several requests may wait for.
+	// epochTimeout bounds a call of the epoch source, because several requests may wait for it.
 	epochTimeout = 10 * time.Second
 )
 
-// EpochSource gives out epochs. Each is unique among all replicas that serve a resource, is
-// in 1..2^39-1, and is higher than every epoch given out, to anyone, before the call began.
+// EpochSource provides epochs. Each is in 1..2^39-1, unique among all replicas that serve a resource, and higher than
+// every epoch that any replica obtained before the call began.
 type EpochSource interface {
 	NextEpoch(ctx context.Context) (uint64, error)
 }
 
-// reserve makes sure that the current epoch has room for n more revisions. The caller holds mu.
+// reserve ensures that the current epoch has room for n more revisions. The caller holds mu.
 func (s *Store) reserve(n uint64) error {
 	current := s.current.Load()
 	if !current.epochs || current.revision&maxSequence+n <= maxSequence {
@@ -43,7 +43,7 @@ func (s *Store) reserve(n uint64) error {
 	return s.adoptSpare()
 }
 
-// adoptSpare moves the store to the spare epoch. The content stays the same. The caller holds mu.
+// adoptSpare moves the store to the spare epoch and keeps its content. The caller holds mu.
 func (s *Store) adoptSpare() error {
 	next := *s.current.Load()
 	if err := checkEpoch(s.spareEpoch, epochOf(next.revision)); err != nil {
@@ -61,20 +61,21 @@ func (s *Store) adoptSpare() error {
 	return nil
 }
 
-// overtake moves the store to an epoch that is not below a foreign one which a client has seen, so that revisions never
-// go down for a client that moves between replicas. It calls the source once for all requests of an interval. A foreign
-// epoch above the one that the source returns was invented by the client and has no effect. The error is one to answer
-// a client with.
+// overtake moves the store to an epoch not below a foreign one that a client has seen. Revisions then never go down
+// for a client that moves between replicas. It calls the source once for all requests of an interval. A foreign epoch
+// above the one that the source returns was invented by the client and has no effect. The error is an API error for
+// the client.
 func (s *Store) overtake(ctx context.Context, foreign uint64) error {
 	if s.catchUp(foreign) {
 		return nil
 	}
-	taken := s.overtakes.DoChan("", func() (any, error) { return nil, s.takeSpare() }) //nolint:contextcheck // the call is shared by several requests, none of which may cancel it for the others
+	// Several requests share the call, so none of them may cancel it for the others.
+	taken := s.overtakes.DoChan("", func() (any, error) { return nil, s.takeSpare() }) //nolint:contextcheck // see above
 	select {
 	case <-ctx.Done():
 		return newEpochUnavailable(s.cfg.Resource, ctx.Err())
 	case result := <-taken:
-		// Whether or not this call succeeded, another one may have obtained an epoch meanwhile.
+		// Another call may have obtained an epoch meanwhile, even if this one failed.
 		if s.catchUp(foreign) {
 			return nil
 		}
@@ -82,8 +83,8 @@ func (s *Store) overtake(ctx context.Context, foreign uint64) error {
 	}
 }
 
-// catchUp adopts the spare epoch if that covers the foreign one, and reports whether the
-// store has reached it.
+// catchUp adopts the spare epoch if that covers the foreign one. It reports whether the store has reached the foreign
+// epoch.
 func (s *Store) catchUp(foreign uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +97,8 @@ func (s *Store) catchUp(foreign uint64) bool {
 	return s.adoptSpare() == nil
 }
 
-// takeSpare obtains an epoch from the source and keeps it as the spare one. A spare epoch that has not been needed yet
-// is used before another one is obtained.
+// takeSpare obtains an epoch from the source and keeps it as the spare one. reserve and catchUp use the spare epoch
+// before the store obtains another.
 func (s *Store) takeSpare() error {
 	if !s.enter() {
 		return newEpochUnavailable(s.cfg.Resource, context.Canceled)
@@ -121,7 +122,7 @@ func (s *Store) takeSpare() error {
 	return nil
 }
 
-// claimOvertake claims the one attempt of this interval, or returns how long it is until the next one.
+// claimOvertake claims the one attempt of this interval, or returns the time until the next one.
 func (s *Store) claimOvertake() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// The texts of expired requests are those of kube-apiserver, which clients and upstream's
-// tests know.
+// These texts of expired requests are those of kube-apiserver: clients and upstream's tests know them.
 const (
 	listExpired         = "The resourceVersion for the provided list is too old."
 	watchExpired        = "The resourceVersion for the provided watch is too old."
@@ -30,7 +29,7 @@ const (
 		"and now may show up in the list."
 )
 
-// retrySeconds is the hint for requests that may succeed when sent again soon.
+// retrySeconds is the hint for requests that may soon succeed.
 const retrySeconds = 1
 
 // newNotReady is a 503 with a hint to retry: the view is not built yet.

@@ -11,8 +11,8 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// event is one change of one key. Only its shared objects are ever written after it was
-// published, and they are safe for concurrent use.
+// event is one change of one key. After publication only its shared objects and retired are written, and both are
+// safe for concurrent use.
 type event struct {
 	revision uint64
 	at       time.Time
@@ -22,12 +22,11 @@ type event struct {
 
 	// after serves ADDED and MODIFIED, departed serves DELETED. Both are made on first use.
 	after, departed atomic.Pointer[sharedObject]
-	// retired events hand out unshared objects, so that the encodings kept alive by the
-	// history are those of the newest events only.
+	// retired events return unshared objects: the history then keeps only the encodings of the newest events in
+	// memory.
 	retired atomic.Bool
 }
 
-// afterObject returns the state that the event led to.
 func (e *event) afterObject() runtime.Object {
 	if shared := e.after.Load(); shared != nil {
 		return shared
@@ -35,8 +34,8 @@ func (e *event) afterObject() runtime.Object {
 	return e.share(&e.after, newSharedObject(e.current.Object))
 }
 
-// departedObject returns the last state before the event, at the revision of the event. It is for watches from whose
-// selection the object has gone: it was deleted, or is no longer selected.
+// departedObject returns the last state before the event, at the revision of the event. It serves watches whose
+// selection the object has left: it was deleted or is no longer selected.
 func (e *event) departedObject(stamp func(runtime.Object, uint64) error) (runtime.Object, error) {
 	if shared := e.departed.Load(); shared != nil {
 		return shared, nil
@@ -59,8 +58,8 @@ func (e *event) share(slot *atomic.Pointer[sharedObject], mine *sharedObject) ru
 	return mine
 }
 
-// retire releases the shared objects. A watcher that is just sending one may put it back; this costs memory until the
-// event leaves the history, and has no other effect.
+// retire releases the shared objects. A watcher that is sending one may put it back. That only costs memory until the
+// event leaves the history.
 func (e *event) retire() {
 	e.retired.Store(true)
 	e.after.Store(nil)

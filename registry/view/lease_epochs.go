@@ -17,11 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// LeaseEpochs takes epochs from the revisions of the cluster's etcd: each epoch is the resource version of a write to a
-// Lease. Such revisions are unique in a cluster and grow with every write, as EpochSource requires. An etcd that was
-// restored from a backup without bumping its revision breaks this, as it breaks every informer.
+// LeaseEpochs takes epochs from the revisions of the cluster's etcd: each epoch is the resource version of a write to
+// a Lease. Such revisions are unique in a cluster and grow with every write, as EpochSource requires. An etcd
+// restored from a backup without a revision bump breaks this, as it breaks every informer.
 //
-// Each replica uses a Lease of its own, to which nothing else should write often.
+// Each replica uses its own Lease; nothing else should write to it often.
 type LeaseEpochs struct {
 	leases   coordinationv1client.LeaseInterface
 	name     string
@@ -32,9 +32,9 @@ type LeaseEpochs struct {
 
 var _ EpochSource = (*LeaseEpochs)(nil)
 
-// NewLeaseEpochs returns a source that writes to the named Lease, and creates it if need be.
-// The identity is recorded as its holder. Owners (such as the replica's own Pod) have the
-// Lease collected once the replica is gone; without any it stays.
+// NewLeaseEpochs returns a source that writes to the named Lease, and creates it if it does not exist. The identity
+// becomes its holder. Owners, such as the replica's own Pod, let the garbage collector delete the Lease with the
+// replica. Without owners the Lease stays.
 func NewLeaseEpochs(leases coordinationv1client.LeaseInterface, name, identity string, clk clock.PassiveClock, owners ...metav1.OwnerReference) *LeaseEpochs {
 	return &LeaseEpochs{leases: leases, name: name, identity: identity, owners: owners, clock: clk}
 }
@@ -79,8 +79,8 @@ func (l *LeaseEpochs) write(ctx context.Context) (*coordinationv1.Lease, error) 
 	return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
-// stamp changes the Lease. The counter makes every update a change, even within one tick of the clock: an update that
-// changes nothing is not written, and would return an old revision.
+// stamp changes the Lease. The counter makes every update a change, even within one tick of the clock: the API server
+// does not write an unchanged update and would return an old revision.
 func (l *LeaseEpochs) stamp(lease *coordinationv1.Lease) {
 	lease.OwnerReferences = l.owners
 	lease.Spec.HolderIdentity = new(l.identity)

@@ -17,8 +17,7 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// listRead is a list request whose options were resolved: the state and the revision to read, and the key to start
-// from.
+// listRead is a list request with resolved options: the state and the revision to read, and the key to start from.
 type listRead struct {
 	selection
 	state    *state
@@ -27,19 +26,18 @@ type listRead struct {
 	limit    int64
 }
 
-// page is the outcome of a list read.
 type page struct {
 	elements []*btree.Element
-	// total counts all elements in the range of keys from the start on, selected or not.
+	// total counts all elements in the key range from the start on, selected or not.
 	total int64
-	// lastKey is the last key looked at, and more tells whether any follow.
+	// lastKey is the last key that was examined; more reports whether others follow.
 	lastKey string
 	more    bool
 }
 
-// GetList fills a list with the selected objects below a key, or with the one at the key. As with kube-apiserver's
-// watch cache, the items share maps and slices with the store: callers may set fields of the items themselves, but
-// nothing behind pointers.
+// GetList fills a list with the selected objects below a key, or with the one at the key. The items share maps and
+// slices with the store, as in kube-apiserver's watch cache. Callers may set fields of the items themselves, but must
+// not write through maps, slices or pointers.
 func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
 	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, opts.Recursive)
 	if err != nil {
@@ -115,7 +113,6 @@ func (r *listRead) page() (*page, error) {
 	return result, nil
 }
 
-// candidates returns the elements in the range of keys.
 func (r *listRead) candidates() ([]*btree.Element, error) {
 	if r.recursive {
 		return r.state.list(r.key, r.start, r.revision)
@@ -143,7 +140,7 @@ func itemsOf(list runtime.Object) (reflect.Value, error) {
 	return items, nil
 }
 
-// fill sets the items to the objects of the elements. It never sets them to nil, which would be null in JSON.
+// fill sets the items to the objects of the elements. It never sets nil, which would be null in JSON.
 func fill(items reflect.Value, elements []*btree.Element) {
 	items.Set(reflect.MakeSlice(items.Type(), len(elements), len(elements)))
 	for i, element := range elements {
@@ -151,8 +148,8 @@ func fill(items reflect.Value, elements []*btree.Element) {
 	}
 }
 
-// Get copies the object at a key into out. With a resource version it reads a state that is not older. The copy belongs
-// to the caller.
+// Get copies the object at a key into out. With a resource version it reads a state that is not older. The caller
+// owns the copy.
 func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
 	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, false)
 	if err != nil {

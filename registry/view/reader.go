@@ -24,7 +24,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// Reader serves get, list and watch of a namespaced resource from a store. It deliberately implements no other verb,
+// Reader serves get, list and watch of a namespaced resource from a store. It must not implement another verb,
 // because the API installer advertises every verb that it finds implemented.
 type Reader struct {
 	rest.TableConvertor
@@ -45,8 +45,8 @@ var (
 	_ rest.Watcher              = (*Reader)(nil)
 )
 
-// NewReader returns a reader of the store. The functions return empty objects of the hub
-// types, singular is the name for discovery, and table renders for kubectl.
+// NewReader returns a reader of the store. The functions return empty objects of the hub types, singular is the name
+// for discovery, and table renders for kubectl.
 func NewReader(store *Store, resource schema.GroupResource, newFunc, newListFunc func() runtime.Object, singular string, table rest.TableConvertor) *Reader {
 	return &Reader{
 		TableConvertor: table,
@@ -76,7 +76,7 @@ func (r *Reader) ReadinessCheck() error { return r.store.ReadinessCheck() }
 // Destroy stops the store, and with it all watches.
 func (r *Reader) Destroy() { r.store.Stop() }
 
-// Get implements rest.Getter. The returned object belongs to the caller.
+// Get implements rest.Getter. The caller owns the returned object.
 func (r *Reader) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	key, err := r.key(ctx, name)
 	if err != nil {
@@ -115,8 +115,8 @@ func (r *Reader) Watch(ctx context.Context, options *metainternalversion.ListOpt
 	return r.store.Watch(ctx, key, opts)
 }
 
-// listOptions translates the options of a request, and returns the key to read: that of one object if a selector names
-// it, otherwise the root of the namespace or of the resource.
+// listOptions translates the options of a request and returns the key to read. That is the key of one object if a
+// selector names it, otherwise the root of the namespace or of the resource.
 func (r *Reader) listOptions(ctx context.Context, options *metainternalversion.ListOptions) (string, storage.ListOptions, error) {
 	if options == nil {
 		options = &metainternalversion.ListOptions{}
@@ -147,12 +147,12 @@ func (r *Reader) listOptions(ctx context.Context, options *metainternalversion.L
 			opts.Recursive = false
 			return key, opts, nil
 		}
-		// Without a namespace the name may exist in several of them: the selector alone finds the objects.
+		// Without a namespace the name may exist in several namespaces: only the selector finds the objects.
 	}
 	return r.root(ctx), opts, nil
 }
 
-// root returns the key below which the objects of the request's namespace are.
+// root returns the prefix of the keys in the request's namespace, or of all keys without one.
 func (r *Reader) root(ctx context.Context) string {
 	if namespace := genericapirequest.NamespaceValue(ctx); namespace != "" {
 		return r.store.cfg.ResourcePrefix + namespace + "/"
@@ -160,7 +160,6 @@ func (r *Reader) root(ctx context.Context) string {
 	return r.store.cfg.ResourcePrefix
 }
 
-// key returns the key of an object in the request's namespace.
 func (r *Reader) key(ctx context.Context, name string) (string, error) {
 	namespace := genericapirequest.NamespaceValue(ctx)
 	if namespace == "" {

@@ -11,29 +11,28 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// A resource version is epoch<<sequenceBits | sequence, below 2^63 so that it also fits the
-// signed integers of continue tokens.
+// A resource version is epoch<<sequenceBits | sequence. It is below 2^63 to fit the signed integers of continue
+// tokens.
 const (
 	sequenceBits = 24
 	maxSequence  = 1<<sequenceBits - 1
 	// epochLimit is the first epoch that does not fit.
 	epochLimit = 1 << (63 - sequenceBits)
-	// firstRevision is where a store without epochs starts; zero is not a resource version.
+	// firstRevision is where a store without epochs starts. Zero is not a resource version.
 	firstRevision = 1
 )
 
-// epochStart returns the first revision of an epoch. It stands for the content that the store had when it took the
-// epoch; the first change of the epoch gets the revision after it.
+// epochStart returns the first revision of an epoch. It stands for the content of the store when it took the epoch;
+// the first change of the epoch gets the revision after it.
 func epochStart(epoch uint64) uint64 {
 	return epoch << sequenceBits
 }
 
-// epochOf returns the epoch of a revision.
 func epochOf(revision uint64) uint64 {
 	return revision >> sequenceBits
 }
 
-// checkEpoch refuses an epoch that cannot follow the current one (0: none yet).
+// checkEpoch returns an error if an epoch cannot follow the current one (0: none yet).
 func checkEpoch(epoch, current uint64) error {
 	switch {
 	case epoch == 0 || epoch >= epochLimit:
@@ -44,7 +43,7 @@ func checkEpoch(epoch, current uint64) error {
 	return nil
 }
 
-// span is the revisions first..last that were issued during one epoch.
+// span is the range first..last of the revisions issued in one epoch.
 type span struct {
 	first, last uint64
 }
@@ -53,15 +52,15 @@ func (s span) contains(revision uint64) bool {
 	return s.first <= revision && revision <= s.last
 }
 
-// standing says how a store can serve a revision that a request asks for.
+// standing is how a store can serve a requested revision.
 type standing int
 
 const (
 	// standingRetained revisions were issued here and the history reaches back to them.
 	standingRetained standing = iota
-	// standingCompacted revisions were issued here, but the history since is incomplete.
+	// standingCompacted revisions were issued here, but the history since then is incomplete.
 	standingCompacted
-	// standingFuture revisions lie ahead in the current epoch.
+	// standingFuture revisions are ahead in the current epoch.
 	standingFuture
 	// standingForeign revisions come from another replica, or were invented by the client.
 	standingForeign
@@ -69,9 +68,9 @@ const (
 	standingAhead
 )
 
-// admit returns the state from which to serve a request for a revision. If exact, the history must reach back to that
-// revision; otherwise any state that is not older will do. A revision that another replica has issued is expired: this
-// replica does not know what it stands for.
+// admit returns the state that serves a request for a revision. If exact, the history must reach back to that
+// revision; otherwise any state that is not older will do. A revision that another replica issued is expired, because
+// its content is unknown here.
 func (s *Store) admit(ctx context.Context, revision uint64, exact bool, expired string) (*state, error) {
 	current, err := s.readable()
 	if err != nil {
@@ -95,8 +94,8 @@ func (s *Store) admit(ctx context.Context, revision uint64, exact bool, expired 
 	return nil, apierrors.NewResourceExpired(expired)
 }
 
-// admitMinimum is admit for the resource version of a request that wants a state that is not older than it. "" and "0"
-// accept any state.
+// admitMinimum is admit for a request that wants a state not older than a resource version. "" and "0" accept any
+// state.
 func (s *Store) admitMinimum(ctx context.Context, resourceVersion, expired string) (*state, error) {
 	minimum, err := s.parse(resourceVersion)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// selection is the part of the objects that a list or watch selects.
+// selection is the set of objects that a list or watch selects.
 type selection struct {
 	key       string
 	recursive bool
 	predicate storage.SelectionPredicate
-	// attributes are Config.GetAttrs.
+	// attributes is Config.GetAttrs.
 	attributes storage.AttrFunc
 }
 
-// newSelection normalizes a predicate whose selectors may be nil.
+// newSelection replaces nil selectors of the predicate.
 func (s *Store) newSelection(key string, opts storage.ListOptions) selection {
 	predicate := opts.Predicate
 	if predicate.Label == nil {
@@ -33,7 +33,6 @@ func (s *Store) newSelection(key string, opts storage.ListOptions) selection {
 	return selection{key: key, recursive: opts.Recursive, predicate: predicate, attributes: s.cfg.GetAttrs}
 }
 
-// covers reports whether a key is in the range of keys.
 func (s *selection) covers(key string) bool {
 	if s.recursive {
 		return strings.HasPrefix(key, s.key)
@@ -41,8 +40,8 @@ func (s *selection) covers(key string) bool {
 	return key == s.key
 }
 
-// matches reports whether the selectors select an element. They are applied to the attributes that the store computes, not to those that
-// the predicate would compute. Most requests select nothing, so the attributes of an element are not kept.
+// matches reports whether the selectors select an element. It uses the attributes that the store computes, not those
+// that the predicate would compute. Most requests have no selector, so the store does not keep the attributes.
 func (s *selection) matches(element *btree.Element) bool {
 	if element == nil {
 		return false

@@ -18,14 +18,13 @@ var (
 	_ metav1.ObjectMetaAccessor = (*sharedObject)(nil)
 )
 
-// sharedObject hands one object to many watchers. It is encoded once per format, and nobody
-// can write to it: every accessor returns a copy.
+// sharedObject hands one object to many watchers. It is encoded once per format. It cannot be written to, because
+// every accessor returns a copy.
 type sharedObject struct {
 	object    runtime.Object
 	encodings sync.Map // runtime.Identifier -> *encoding
 }
 
-// encoding is the outcome of encoding an object in one format.
 type encoding struct {
 	once sync.Once
 	raw  []byte
@@ -36,8 +35,7 @@ func newSharedObject(object runtime.Object) *sharedObject {
 	return &sharedObject{object: object}
 }
 
-// CacheEncode writes the encoding of the format id, and calls encode only for the first
-// watcher that needs this format.
+// CacheEncode writes the encoding of the format id. It calls encode only for the first watcher of that format.
 func (s *sharedObject) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
 	entry, found := s.encodings.Load(id)
 	if !found {

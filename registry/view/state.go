@@ -12,33 +12,32 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// state is everything that a read needs, as of one revision. It is never modified after it was published, so that a
-// read needs no lock, however long it takes.
+// state is everything that a read needs, as of one revision. It is immutable once published, so reads need no lock,
+// however long they take.
 type state struct {
-	// revision is the latest issued revision, epochFirst the first one of its epoch, and past
-	// the earlier epochs of this store, as far back as floor.
+	// revision is the latest issued revision, epochFirst the first one of its epoch. past are the earlier epochs of
+	// this store, as far back as floor.
 	revision   uint64
 	epochFirst uint64
 	past       []span
-	// epochs is false for a store of one endless epoch.
+	// epochs is false for a store that has one endless epoch.
 	epochs bool
 	synced bool
 
 	objects btree.Snapshot
 	count   int64
 
-	// history holds every event after floor, in order. States share its backing array: the
-	// writer appends behind the end that earlier states see.
+	// history holds every event after floor, in order. States share its backing array: the writer appends behind the
+	// end that earlier states see.
 	history []*event
 	floor   uint64
-	// compacted is the floor once it was moved by dropping events, and 0 before.
+	// compacted is the floor once dropped events have moved it, and 0 before.
 	compacted uint64
 
 	// superseded is closed as soon as a newer state can be loaded.
 	superseded chan struct{}
 }
 
-// standingOf classifies a revision that a request asks for.
 func (s *state) standingOf(revision uint64) standing {
 	switch {
 	case revision > s.revision && (!s.epochs || epochOf(revision) == epochOf(s.revision)):
@@ -59,14 +58,14 @@ func (s *state) issued(revision uint64) bool {
 	return current.contains(revision) || slices.ContainsFunc(s.past, func(p span) bool { return p.contains(revision) })
 }
 
-// indexAfter returns the position of the first event after revision in the history.
+// indexAfter returns the position in the history of the first event after revision.
 func (s *state) indexAfter(revision uint64) int {
 	at, _ := slices.BinarySearchFunc(s.history, revision+1, func(e *event, want uint64) int { return cmp.Compare(e.revision, want) })
 	return at
 }
 
-// eventsAfter fills buf up to its capacity with the events that follow cursor, and returns the revision up to which the
-// events are complete. It reports false if some of them were dropped.
+// eventsAfter fills buf, up to its capacity, with the events after cursor. It returns the revision up to which the
+// events are complete, and false if some of them were dropped.
 func (s *state) eventsAfter(cursor uint64, buf []*event) (events []*event, next uint64, complete bool) {
 	if cursor < s.floor {
 		return nil, cursor, false
@@ -79,8 +78,7 @@ func (s *state) eventsAfter(cursor uint64, buf []*event) (events []*event, next 
 	return append(buf[:0], pending...), s.revision, true
 }
 
-// changedSince returns, for each key that changed after revision, what it held at revision:
-// nil if it did not exist.
+// changedSince returns the element at revision for each key that changed later, nil if it did not exist.
 func (s *state) changedSince(revision uint64) map[string]*btree.Element {
 	before := map[string]*btree.Element{}
 	for _, e := range s.history[s.indexAfter(revision):] {
@@ -105,9 +103,8 @@ func (s *state) get(key string, revision uint64) (*btree.Element, error) {
 	return item.(*btree.Element), nil
 }
 
-// list returns the elements below prefix from the key start on (if not empty), ordered by
-// key, as of a retained revision. The current tree is rewound by the events that came later,
-// so that old revisions cost no memory while nobody asks for them.
+// list returns the elements below prefix, from the key start on (if not empty), ordered by key, as of a retained
+// revision. It rewinds the current tree by the later events, so old revisions cost no memory until a client asks.
 func (s *state) list(prefix, start string, revision uint64) ([]*btree.Element, error) {
 	items, err := s.objects.OrderedListPrefix(prefix, start)
 	if err != nil {
@@ -133,8 +130,8 @@ func (s *state) list(prefix, start string, revision uint64) ([]*btree.Element, e
 	return elements, nil
 }
 
-// record appends events and drops those beyond the bounds: more than limit, or not after
-// oldest. It returns the number of dropped events.
+// record appends events and drops those beyond the bounds: more than limit, or not after oldest. It returns the
+// number of dropped events.
 func (s *state) record(events []*event, limit int, oldest time.Time) int {
 	history := append(s.history, events...)
 	drop := max(0, len(history)-limit)
@@ -154,7 +151,6 @@ func (s *state) record(events []*event, limit int, oldest time.Time) int {
 	return drop
 }
 
-// compactTo moves the floor and forgets the epochs below it.
 func (s *state) compactTo(floor uint64) {
 	s.floor, s.compacted = floor, floor
 	s.past = slices.DeleteFunc(slices.Clone(s.past), func(p span) bool { return p.last < floor })

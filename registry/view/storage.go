@@ -13,27 +13,27 @@ import (
 
 var _ storage.Interface = (*Store)(nil)
 
-// Versioner returns the versioner of the configuration.
+// Versioner implements storage.Interface.
 func (s *Store) Versioner() storage.Versioner {
 	return s.cfg.Versioner
 }
 
-// Create is refused: objects come from Apply.
+// Create is refused: only Apply creates objects.
 func (s *Store) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
 	return apierrors.NewMethodNotSupported(s.cfg.Resource, "create")
 }
 
-// Delete is refused: objects go by Apply.
+// Delete is refused: only Apply deletes objects.
 func (s *Store) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
 	return apierrors.NewMethodNotSupported(s.cfg.Resource, "delete")
 }
 
-// GuaranteedUpdate is refused: objects change by Apply.
+// GuaranteedUpdate is refused: only Apply changes objects.
 func (s *Store) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
 	return apierrors.NewMethodNotSupported(s.cfg.Resource, "update")
 }
 
-// Stats returns the number of objects; sizes are not estimated.
+// Stats returns the number of objects. Sizes are not estimated.
 func (s *Store) Stats(context.Context) (storage.Stats, error) {
 	current, err := s.readable()
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) Stats(context.Context) (storage.Stats, error) {
 	return storage.Stats{ObjectCount: current.count}, nil
 }
 
-// ReadinessCheck returns an error until reads are served.
+// ReadinessCheck returns an error until the store serves reads.
 func (s *Store) ReadinessCheck() error {
 	if !s.Synced() {
 		return storage.ErrStorageNotReady
@@ -50,7 +50,7 @@ func (s *Store) ReadinessCheck() error {
 	return nil
 }
 
-// RequestWatchProgress does nothing: a watch of this store never lags for lack of a progress notification.
+// RequestWatchProgress does nothing: a watch of this store does not wait for progress notifications.
 func (s *Store) RequestWatchProgress(context.Context) error {
 	return nil
 }
@@ -69,8 +69,7 @@ func (s *Store) EnableResourceSizeEstimation(storage.KeysFunc) error {
 	return nil
 }
 
-// CompactRevision returns the oldest revision that can still be read exactly, once history
-// was dropped, and 0 before.
+// CompactRevision returns the oldest revision that can still be read exactly, or 0 before history was dropped.
 func (s *Store) CompactRevision() int64 {
 	current := s.current.Load()
 	if current == nil {

@@ -20,11 +20,11 @@ import (
 type Store struct {
 	cfg Config
 
-	// current is what reads see; nil before Start.
+	// current is the state that reads use; nil before Start.
 	current atomic.Pointer[state]
 
-	// mu serializes writers. It guards objects, the spare epoch and the time of the last
-	// attempt to overtake a foreign epoch.
+	// mu serializes writers. It guards objects, spareEpoch and lastOvertake, the time of the last attempt to overtake
+	// a foreign epoch.
 	mu           sync.Mutex
 	objects      btree.Indexer
 	spareEpoch   uint64
@@ -32,8 +32,8 @@ type Store struct {
 
 	overtakes singleflight.Group
 
-	// lifetime ends with Stop. running counts the goroutines of watches and overtakes, and
-	// startMu keeps any from starting after Stop began to wait for them.
+	// lifetime ends with Stop. running counts the goroutines of watches and overtakes. startMu keeps any from
+	// starting after Stop began to wait for them.
 	lifetime context.Context
 	cancel   context.CancelFunc
 	startMu  sync.Mutex
@@ -55,8 +55,8 @@ func New(cfg Config) (*Store, error) {
 	}, nil
 }
 
-// Start takes the first epoch. The context bounds that call only; the store lives until Stop.
-// It may be called again after a failure, but not after a success.
+// Start takes the first epoch. ctx bounds that call only; the store lives until Stop. Callers may retry after a
+// failure, but not call it again after a success.
 func (s *Store) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *Store) Start(ctx context.Context) error {
 	return nil
 }
 
-// MarkSynced declares that the objects applied so far are the complete initial state; from
-// now on reads are served and history is kept. It does nothing before Start.
+// MarkSynced declares that the objects applied so far are the complete initial state. From then on the store serves
+// reads and keeps history. It does nothing before Start.
 func (s *Store) MarkSynced() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,14 +99,14 @@ func (s *Store) MarkSynced() {
 	s.publish(&next)
 }
 
-// Synced reports whether reads are served.
+// Synced reports whether the store serves reads.
 func (s *Store) Synced() bool {
 	current := s.current.Load()
 	return current != nil && current.synced
 }
 
-// Stop ends all watches and waits for their goroutines. Reads go on with the last state;
-// changes are refused. It may be called more than once.
+// Stop ends all watches and waits for their goroutines. The last state stays readable; changes are refused. It may be
+// called more than once.
 func (s *Store) Stop() {
 	s.startMu.Lock()
 	s.cancel()
@@ -124,7 +124,7 @@ func (s *Store) publish(next *state) {
 	}
 }
 
-// enter counts the caller as a goroutine that Stop waits for, unless the store is stopped.
+// enter adds the caller to the goroutines that Stop waits for. It reports false if the store is stopped.
 func (s *Store) enter() bool {
 	s.startMu.Lock()
 	defer s.startMu.Unlock()
@@ -135,7 +135,7 @@ func (s *Store) enter() bool {
 	return true
 }
 
-// readable returns the current state, or a 503 while there is none that is complete.
+// readable returns the current state, or a 503 until there is a complete one.
 func (s *Store) readable() (*state, error) {
 	current := s.current.Load()
 	if current == nil || !current.synced {

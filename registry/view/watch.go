@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Watch streams the changes of the selected objects. The options have the meaning that they have upstream: without a
-// resource version ("" or "0") the stream starts with an ADDED event for each object, unless initial events are
-// declined; with one it resumes after that version, unless initial events are requested. Any error after the options
-// were parsed is an ERROR event, after which the stream ends. A consumer that falls behind the history is cut off.
+// Watch streams the changes of the selected objects. The options mean what they mean upstream. Without a resource
+// version ("" or "0") the stream starts with an ADDED event for each object, unless initial events are declined. With
+// one it resumes after that version, unless initial events are requested. Once the options are parsed and reads are
+// served, an error is an ERROR event that ends the stream. A client that falls behind the history is cut off.
 func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, opts.Recursive)
 	if err != nil {
@@ -63,7 +63,6 @@ type endedWatch struct {
 
 var _ watch.Interface = (*endedWatch)(nil)
 
-// newEndedWatch returns a stream with the error as its only event, or an empty one for nil.
 func newEndedWatch(err error) *endedWatch {
 	w := &endedWatch{events: make(chan watch.Event, 1)}
 	if err != nil {
@@ -73,7 +72,7 @@ func newEndedWatch(err error) *endedWatch {
 	return w
 }
 
-// Stop does nothing: there is nothing to stop.
+// Stop does nothing: the stream has ended.
 func (*endedWatch) Stop() {}
 
 // ResultChan returns the closed channel.

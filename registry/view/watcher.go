@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// resultBuffer is how many events are buffered for a consumer.
+	// resultBuffer is how many events are buffered for a client.
 	resultBuffer = 16
-	// chunkSize is how many events a watcher takes out of the history at a time.
+	// chunkSize is how many events a watcher takes from the history at a time.
 	chunkSize = 64
 )
 
-// watcher is one stream. Its goroutine reads the history at its own pace. The writer does not know the watchers, so
-// that a slow one delays nobody else. All fields but results belong to that goroutine.
+// watcher is one stream. Its goroutine reads the history at its own pace. The writer does not know the watchers, so a
+// slow one delays no other. That goroutine owns all fields but results.
 type watcher struct {
 	store     *Store
 	selection selection
@@ -30,11 +30,11 @@ type watcher struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 
-	// cursor is the revision up to which all events were delivered or not selected.
+	// cursor is the revision up to which every event was delivered or not selected.
 	cursor    uint64
 	chunk     []*event
 	bookmarks *bookmarks
-	// markInitialEnd asks for a bookmark behind the initial events.
+	// markInitialEnd requests a bookmark after the initial events.
 	markInitialEnd bool
 }
 
@@ -55,18 +55,18 @@ func newWatcher(ctx context.Context, s *Store, selected selection, opts storage.
 	}
 }
 
-// Stop ends the stream. Events that are already buffered can still be received.
+// Stop ends the stream. The client can still receive events that are already buffered.
 func (w *watcher) Stop() {
 	w.cancel()
 }
 
-// ResultChan returns the channel of events, which is closed at the end of the stream.
+// ResultChan returns the channel of events. It is closed at the end of the stream.
 func (w *watcher) ResultChan() <-chan watch.Event {
 	return w.results
 }
 
-// run streams until the consumer stops, the store stops, or the history has moved on. A
-// non-nil state is sent as initial events first.
+// run streams until the client stops, the store stops, or the stream falls behind the history. It first sends a
+// non-nil state as initial events.
 func (w *watcher) run(initial *state) {
 	defer close(w.results)
 	defer w.cancel()
@@ -77,8 +77,8 @@ func (w *watcher) run(initial *state) {
 	w.stream()
 }
 
-// stream sends the events after the cursor. It is a function of its own so that the initial state is not kept in memory
-// for the lifetime of the stream.
+// stream sends the events after the cursor. It is a function of its own so that the initial state is not kept in
+// memory for the lifetime of the stream.
 func (w *watcher) stream() {
 	if !w.catchUp() {
 		return
@@ -94,7 +94,6 @@ func (w *watcher) stream() {
 	}
 }
 
-// sendInitial sends the objects of a state as ADDED events.
 func (w *watcher) sendInitial(initial *state) bool {
 	read := listRead{selection: w.selection, state: initial, revision: initial.revision}
 	elements, err := read.candidates()
@@ -109,7 +108,7 @@ func (w *watcher) sendInitial(initial *state) bool {
 	return !w.markInitialEnd || w.sendBookmark(true)
 }
 
-// catchUp sends what the history holds behind the cursor.
+// catchUp sends the events of the history after the cursor.
 func (w *watcher) catchUp() bool {
 	for {
 		events, next, complete := w.store.current.Load().eventsAfter(w.cursor, w.chunk)
@@ -130,12 +129,12 @@ func (w *watcher) catchUp() bool {
 	}
 }
 
-// wait returns true when there is something to do, and false at the end of the stream.
+// wait returns true when there is something to do, false at the end of the stream.
 func (w *watcher) wait() bool {
 	select {
 	case <-w.bookmarks.due():
-		// Checked first: on a busy resource there is always an event to look at, and a client whose selection matches few of
-		// them depends on the bookmarks.
+		// Checked first: a busy resource always has a next event, and a client whose selection matches few events
+		// depends on the bookmarks.
 		w.bookmarks.mark()
 		return w.alive()
 	default:
@@ -158,7 +157,7 @@ func (w *watcher) alive() bool {
 	return w.ctx.Err() == nil && w.store.lifetime.Err() == nil
 }
 
-// deliver sends the event as this selection sees it: an object can enter or leave the selection without being created
+// deliver sends the event as this selection sees it. An object can enter or leave the selection without being created
 // or deleted.
 func (w *watcher) deliver(e *event) bool {
 	if !w.selection.covers(e.key) {
@@ -181,7 +180,6 @@ func (w *watcher) deliver(e *event) bool {
 	}
 }
 
-// sendBookmark tells the consumer the revision that the stream has reached.
 func (w *watcher) sendBookmark(initialEnd bool) bool {
 	object, err := w.bookmark(initialEnd)
 	if err != nil {
@@ -223,15 +221,14 @@ func (w *watcher) send(e watch.Event) bool {
 	return false
 }
 
-// cut ends the stream of a consumer that fell behind. No event is sent: the consumer resumes from the last revision
-// that it has seen, and learns then whether that has expired.
+// cut ends the stream of a client that fell behind. It sends no event: the client resumes from its last revision, and
+// then learns whether that has expired.
 func (w *watcher) cut() bool {
 	klog.FromContext(w.ctx).V(2).Info("Cut off a watch that fell behind the history",
 		"resource", w.store.cfg.Resource, "key", w.selection.key, "cursor", w.cursor)
 	return false
 }
 
-// fail ends the stream with an ERROR event.
 func (w *watcher) fail(err error) bool {
 	w.send(watch.Event{Type: watch.Error, Object: statusOf(err)})
 	return false

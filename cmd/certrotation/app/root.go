@@ -21,7 +21,7 @@ import (
 	waitcmd "certrotation.dev/cmd/certrotation/app/wait"
 )
 
-// NewCommand makes the command certrotation with all its subcommands.
+// NewCommand returns the command certrotation with all its subcommands.
 func NewCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "certrotation",

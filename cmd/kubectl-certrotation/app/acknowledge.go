@@ -102,7 +102,7 @@ func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name st
 	return err
 }
 
-// report makes the body of the request. Lists are never null: an empty one says that nothing is loaded.
+// report makes the body of the request. Lists are never null: an empty list reports that nothing is loaded.
 func (o *acknowledgeOptions) report(stdin io.Reader, now time.Time) (*v1alpha1.Acknowledgement, error) {
 	out := &v1alpha1.Acknowledgement{
 		Party: o.party, Member: o.member, Trusts: fingerprints(o.trusts), Presents: fingerprints(o.presents),
@@ -134,7 +134,7 @@ func (o *acknowledgeOptions) report(stdin io.Reader, now time.Time) (*v1alpha1.A
 	return out, nil
 }
 
-// timeFlag reads a time; without one it is now.
+// timeFlag parses a time, which defaults to now.
 func timeFlag(flag, text string, now time.Time) (metav1.MicroTime, error) {
 	if text == "" {
 		return metav1.NewMicroTime(now), nil
@@ -146,7 +146,7 @@ func timeFlag(flag, text string, now time.Time) (metav1.MicroTime, error) {
 	return metav1.NewMicroTime(t), nil
 }
 
-// readPEM parses a file; "-" is the standard input. A successful parse has at least one certificate.
+// readPEM parses a file; "-" is the standard input. On success there is at least one certificate.
 func readPEM(stdin io.Reader, file string, parse func([]byte) ([]*pki.Certificate, error)) ([]*pki.Certificate, error) {
 	data, err := readInput(stdin, file)
 	if err != nil {
@@ -163,11 +163,11 @@ func readInput(stdin io.Reader, file string) ([]byte, error) {
 	if file != "-" {
 		return os.ReadFile(file)
 	}
-	// One byte more than the parsers accept, so that they see what is too large.
+	// One byte more than the parsers accept, so that they detect an input that is too large.
 	return io.ReadAll(io.LimitReader(stdin, pki.MaxPEMBytes+1))
 }
 
-// fingerprints brings what openssl prints into the form of the API.
+// fingerprints converts openssl's notation into the API's.
 func fingerprints(in []string) []string {
 	out := make([]string, 0, len(in))
 	for _, f := range in {

@@ -18,10 +18,10 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// fieldManager owns what this program writes into objects.
+// fieldManager owns the fields that this program writes.
 const fieldManager = "kubectl-certrotation"
 
-// consentOptions are those of adopt and release.
+// consentOptions are shared by adopt and release.
 type consentOptions struct {
 	yes    bool
 	dryRun dryRun
@@ -77,11 +77,11 @@ func oneConfiguration(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// adoption is what -o prints.
+// adoption is the output of -o.
 type adoption struct {
 	Namespace     string `json:"namespace"`
 	Configuration string `json:"configuration"`
-	// Managed says whether the Namespace has the label, and Labels whether it is given now.
+	// Managed reports whether the Namespace has the label, Labels whether adopt sets it now.
 	Managed bool `json:"managed"`
 	Labels  bool `json:"labels"`
 	// Objects that exist and do not consent yet.
@@ -120,7 +120,7 @@ func (p *plugin) adopt(ctx context.Context, o *consentOptions, name string) erro
 	return p.consentAll(ctx, t, o, found.Objects, "adopted", name)
 }
 
-// adoption finds out what is to be done, and whether the caller may do it.
+// adoption determines the necessary changes. It fails if the user lacks the rights to the objects.
 func (t *target) adoption(ctx context.Context) (*adoption, error) {
 	parts, err := t.parts(ctx)
 	if err != nil {
@@ -180,7 +180,6 @@ func (p *plugin) printAdoption(o *consentOptions, found *adoption) error {
 	return table(out, found.Objects)
 }
 
-// label has the Namespace opt in.
 func (t *target) label(ctx context.Context, d dryRun) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{trust.LabelManaged: trust.ManagedValue}}})
 	if err != nil {
@@ -193,7 +192,8 @@ func (t *target) label(ctx context.Context, d dryRun) error {
 	return nil
 }
 
-// consentAll writes the consent of each object, "" to take it away. One that is refused does not keep the others from it.
+// consentAll writes the consent of each object; an empty configuration removes it. A refused object does not stop the
+// others.
 func (p *plugin) consentAll(ctx context.Context, t *target, o *consentOptions, objects []*consenting, verb, configuration string) error {
 	var errs []error
 	for _, object := range objects {
@@ -206,7 +206,7 @@ func (p *plugin) consentAll(ctx context.Context, t *target, o *consentOptions, o
 	return errors.Join(errs...)
 }
 
-// consent annotates an object as it was shown: one that somebody has written since is refused by the API server.
+// consent annotates an object in the version that was shown: the API server refuses one that has changed since.
 func (t *target) consent(ctx context.Context, object *consenting, configuration string, d dryRun) error {
 	var value any
 	if configuration != "" {
@@ -228,7 +228,7 @@ func (t *target) consent(ctx context.Context, object *consenting, configuration 
 	return err
 }
 
-// done says what has happened, unless a program reads the output.
+// done reports a change, unless -o requests output for programs.
 func (p *plugin) done(o *consentOptions, object, verb string) {
 	if o.output == "" {
 		fmt.Fprintf(p.Streams.Out, "%s %s%s\n", object, verb, o.dryRun.suffix())

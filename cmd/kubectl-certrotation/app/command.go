@@ -24,8 +24,8 @@ import (
 	typed "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
 )
 
-// Run executes one command line and returns the exit code: 0, 1 for a failure, and 130 when ctx was cancelled, as shells
-// report an interrupt.
+// Run executes one command line and returns the exit code: 0, 1 for a failure, or 130 when ctx was cancelled, as
+// shells report an interrupt.
 func Run(ctx context.Context, config Config, args []string) int {
 	cmd := NewCommand(config) //nolint:contextcheck // cobra hands the context over in ExecuteContext
 	cmd.SetArgs(args)
@@ -44,7 +44,6 @@ func Run(ctx context.Context, config Config, args []string) int {
 	return 1
 }
 
-// plugin is what all commands share.
 type plugin struct {
 	Config
 
@@ -78,22 +77,22 @@ func NewCommand(config Config) *cobra.Command {
 	return root
 }
 
-// addVerbosity adds the one flag of klog that kubectl users know: with -v=6 and more each request is logged.
+// addVerbosity adds the one klog flag that kubectl users know: -v=6 and more logs each request.
 func addVerbosity(root *cobra.Command) {
 	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	root.PersistentFlags().AddGoFlag(logging.Lookup("v"))
 }
 
-// target is what a command acts on: an object's name in a namespace.
+// target is the object that a command acts on: a name in a namespace.
 type target struct {
 	client versioned.Interface
-	// core is nil but for the commands that read or write Secrets and ConfigMaps.
+	// core is nil except for commands that read or write Secrets and ConfigMaps.
 	core            kubernetes.Interface
 	namespace, name string
 }
 
-// connect makes the client and finds the namespace that flags and kubeconfig name.
+// connect makes the client, and takes the namespace from flags and kubeconfig.
 func (p *plugin) connect(name string) (*target, error) {
 	namespace, _, err := p.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -106,7 +105,6 @@ func (p *plugin) connect(name string) (*target, error) {
 	return &target{client: client, namespace: namespace, name: name}, nil
 }
 
-// connectCore is connect for the commands that read or write Secrets and ConfigMaps.
 func (p *plugin) connectCore(name string) (*target, error) {
 	t, err := p.connect(name)
 	if err != nil {
@@ -126,7 +124,7 @@ func (t *target) bundles() typed.BundleStatusInterface {
 	return t.client.CertrotationV1alpha1().BundleStatuses(t.namespace)
 }
 
-// String is how progress lines and errors name the target.
+// String names the target in progress lines and errors.
 func (t *target) String() string {
 	switch {
 	case t.name != "":
@@ -137,12 +135,12 @@ func (t *target) String() string {
 	return "all namespaces"
 }
 
-// command is a command line of the plugin that acts on the target.
+// command returns a command line of the plugin for the target.
 func (t *target) command(verb string) string {
 	return fmt.Sprintf("kubectl certrotation %s -n %s %s", verb, t.namespace, t.name)
 }
 
-// named requires the name of one object, with an error that says of which.
+// named requires exactly one argument, the name of a Secret.
 func named(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes the name of one Secret, got %d arguments; see %s --help",
@@ -154,16 +152,16 @@ func named(cmd *cobra.Command, args []string) error {
 // Config of the plugin. Only Streams is required.
 type Config struct {
 	Streams genericiooptions.IOStreams
-	// Clock defaults to the system clock. Its location is the one that times are printed in.
+	// Clock defaults to the system clock. Times are printed in its location.
 	Clock clock.WithTicker
 	// Getenv defaults to os.Getenv.
 	Getenv func(name string) string
 	// TerminalWidth returns the number of columns of the terminal behind a stream, 0 if there is none. It defaults to
-	// asking the operating system.
+	// the width that the operating system reports.
 	TerminalWidth func(stream io.Writer) int
-	// Client makes the client. It defaults to the one that kubectl's flags describe.
+	// Client makes the client. It defaults to the client that kubectl's flags describe.
 	Client func(flags *genericclioptions.ConfigFlags) (versioned.Interface, error)
-	// Core makes the client of Kubernetes itself, for adopt and release. It defaults likewise.
+	// Core makes the client of Kubernetes itself, for adopt and release. It has the same default.
 	Core func(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error)
 }
 
@@ -202,7 +200,7 @@ func newCore(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error)
 	return kubernetes.NewForConfig(config)
 }
 
-// terminalWidth counts 80 columns where a terminal does not tell.
+// terminalWidth assumes 80 columns if the terminal does not report its width.
 func terminalWidth(stream io.Writer) int {
 	file, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -25,7 +25,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// part is an object of a configuration, whether it exists or not, and what it is to it.
+// part is an object that a configuration uses. It need not exist.
 type part struct {
 	kind trust.ObjectKind
 	name string
@@ -34,8 +34,8 @@ type part struct {
 
 func (o part) String() string { return string(o.kind) + "/" + o.name }
 
-// parts lists every object that a configuration would use, as the controller would: presets are expanded, and there is a leaf
-// for each node.
+// parts lists every object that a configuration uses, as the controller does: it expands presets and adds a leaf for
+// each node.
 func (t *target) parts(ctx context.Context) ([]part, error) {
 	cfg, err := t.client.ConfigV1alpha1().RotationConfigurations(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
 	if err != nil {
@@ -112,19 +112,19 @@ func partsOf(n *inventory.Namespace) ([]part, error) {
 	return out, nil
 }
 
-// consenting is an object that exists, with what a person should see before deciding about it.
+// consenting is an existing object with the facts that a person needs to decide about it.
 type consenting struct {
 	Kind trust.ObjectKind `json:"kind"`
 	Name string           `json:"name"`
-	// Role is what it is to the configuration.
+	// Role of the object in the configuration.
 	Role string `json:"role,omitempty"`
-	// Holds is the subject of its certificate, or how many anchors it has.
+	// Holds is the subject of its certificate, or the number of its anchors.
 	Holds string `json:"holds,omitempty"`
-	// NotAfter is when the first of its certificates ends.
+	// NotAfter is when the first of its certificates expires.
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
-	// LastWriter is the field manager that wrote it last.
+	// LastWriter is the field manager that wrote the object last.
 	LastWriter string `json:"lastWriter,omitempty"`
-	// Configuration that the object says may use it.
+	// Configuration that the object consents to.
 	Configuration string `json:"configuration,omitempty"`
 
 	meta metav1.ObjectMeta
@@ -132,7 +132,6 @@ type consenting struct {
 
 func (c *consenting) String() string { return string(c.Kind) + "/" + c.Name }
 
-// existing reads those of the objects that there are.
 func (t *target) existing(ctx context.Context, parts []part) ([]*consenting, error) {
 	var out []*consenting
 	for _, p := range parts {
@@ -148,7 +147,7 @@ func (t *target) existing(ctx context.Context, parts []part) ([]*consenting, err
 	return out, nil
 }
 
-// look reads one object. Of a Secret nothing but its certificate is looked at, and nothing of it is kept.
+// look reads one object. It parses only the certificate of a Secret and keeps no content.
 func (t *target) look(ctx context.Context, p part) (*consenting, error) {
 	out := &consenting{Kind: p.kind, Name: p.name, Role: p.role}
 	if p.kind == trust.SecretKind {
@@ -171,7 +170,6 @@ func (t *target) look(ctx context.Context, p part) (*consenting, error) {
 	return out, nil
 }
 
-// lastWriter is the manager of the youngest entry.
 func lastWriter(entries []metav1.ManagedFieldsEntry) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range entries {
@@ -182,7 +180,6 @@ func lastWriter(entries []metav1.ManagedFieldsEntry) string {
 	return last.Manager
 }
 
-// resourceOf names the resource of a kind of object.
 func resourceOf(kind trust.ObjectKind) string {
 	if kind == trust.SecretKind {
 		return "secrets"
@@ -190,7 +187,7 @@ func resourceOf(kind trust.ObjectKind) string {
 	return "configmaps"
 }
 
-// allowed asks whether the caller may do something. An empty name asks about every object.
+// allowed asks whether the caller may do something. An empty name asks about all objects.
 func (t *target) allowed(ctx context.Context, namespace, verb, resource, name string) (bool, error) {
 	answer, err := t.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -203,8 +200,8 @@ func (t *target) allowed(ctx context.Context, namespace, verb, resource, name st
 	return answer.Status.Allowed, nil
 }
 
-// lacking are the rights to an object that the caller does not have, for a person; empty if nothing is lacking. Whoever has
-// them in the whole namespace is not asked for each object.
+// lacking lists, for a person, the rights to the objects that the caller lacks. If the caller has a right in the
+// whole namespace, it does not ask for each object.
 func (t *target) lacking(ctx context.Context, parts []part) ([]string, error) {
 	everywhere := map[string]bool{}
 	var out []string
@@ -234,7 +231,7 @@ func (t *target) lacking(ctx context.Context, parts []part) ([]string, error) {
 	return out, nil
 }
 
-// requireRights refuses as a whole: an adoption that stops in the middle would leave a configuration that half works.
+// requireRights fails if any right is missing: an adoption that stops halfway leaves a configuration that half works.
 func (t *target) requireRights(ctx context.Context, parts []part) error {
 	lacking, err := t.lacking(ctx, parts)
 	if err != nil {
@@ -247,7 +244,6 @@ func (t *target) requireRights(ctx context.Context, parts []part) error {
 		t.namespace, strings.Join(lacking, "\n  "))
 }
 
-// describe says what the certificates of an object are.
 func (c *consenting) describe(pem []byte, anchors bool) {
 	if len(pem) == 0 {
 		return
@@ -270,7 +266,6 @@ func (c *consenting) describe(pem []byte, anchors bool) {
 	c.NotAfter = &metav1.Time{Time: end}
 }
 
-// table prints objects for people.
 func table(w io.Writer, objects []*consenting) error {
 	out := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	fmt.Fprintln(out, "KIND\tNAME\tROLE\tHOLDS\tENDS\tLAST WRITER")
@@ -285,7 +280,7 @@ func table(w io.Writer, objects []*consenting) error {
 	return out.Flush()
 }
 
-// confirm asks a person. Whoever answers nothing has not agreed.
+// confirm asks a person. An empty answer means no.
 func (p *plugin) confirm(question string) error {
 	fmt.Fprintf(p.Streams.ErrOut, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(p.Streams.In).ReadString('\n')
@@ -299,7 +294,7 @@ func (p *plugin) confirm(question string) error {
 	return errors.New("nothing was changed: not confirmed (--yes does not ask)")
 }
 
-// dryRun is the value of --dry-run, as kubectl has it.
+// dryRun is the value of --dry-run, as in kubectl.
 type dryRun string
 
 func (d dryRun) validate() error {

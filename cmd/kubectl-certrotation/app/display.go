@@ -13,16 +13,14 @@ import (
 
 // display shows the progress of a wait.
 type display interface {
-	// show is called on every change, and every second where redraws is true.
+	// show is called on every change, and also every second if the screen redraws.
 	show(p *progress, now time.Time)
 	// close is called once, before anything else is printed.
 	close()
 }
 
-// timeOfDay is how lines are stamped.
 const timeOfDay = "15:04:05"
 
-// lineDisplay prints one line for each change.
 type lineDisplay struct {
 	out  io.Writer
 	last string
@@ -39,15 +37,15 @@ func (d *lineDisplay) show(p *progress, now time.Time) {
 
 func (d *lineDisplay) close() {}
 
-// maxBlockers bounds the lines of blockers in a block, so that it fits a terminal: what has scrolled away cannot be
-// redrawn.
+// maxBlockers bounds the blocker lines of a block, so that the block fits a terminal. Lines that have scrolled away
+// cannot be redrawn.
 const maxBlockers = 8
 
-// blockDisplay draws a block of lines over itself.
+// blockDisplay redraws a block of lines in place.
 type blockDisplay struct {
 	out    io.Writer
 	screen func() screen
-	// drawn is what stands on the screen, and lines how many lines that takes.
+	// drawn is the text on the screen, and lines its number of lines.
 	drawn string
 	lines int
 }
@@ -63,7 +61,7 @@ func (d *blockDisplay) show(p *progress, now time.Time) {
 	if out.String() == d.drawn {
 		return
 	}
-	// One write, so that the terminal never shows a half.
+	// A single write, so that the terminal never shows half a block.
 	_, _ = io.WriteString(d.out, d.eraser()+out.String())
 	d.drawn, d.lines = out.String(), len(lines)
 }
@@ -71,7 +69,7 @@ func (d *blockDisplay) show(p *progress, now time.Time) {
 // close leaves the last state on the screen.
 func (d *blockDisplay) close() { d.drawn, d.lines = "", 0 }
 
-// eraser moves the cursor to where the block begins and clears from there.
+// eraser moves the cursor to the start of the block and clears the rest of the screen.
 func (d *blockDisplay) eraser() string {
 	if d.lines == 0 {
 		return ""
@@ -79,7 +77,6 @@ func (d *blockDisplay) eraser() string {
 	return fmt.Sprintf("\x1b[%dA\x1b[J", d.lines)
 }
 
-// block is the present state on several lines.
 func block(p *progress, now time.Time) []cell {
 	head := fmt.Sprintf("%s  %s %s  (total %s)", p.target, p.stage(), elapsed(now.Sub(p.stageSince())), elapsed(now.Sub(p.begun)))
 	lines := []cell{{head, strong}}
@@ -104,7 +101,7 @@ func block(p *progress, now time.Time) []cell {
 	return lines
 }
 
-// cut shortens a text to so many columns: a line that wraps could not be redrawn.
+// cut shortens a text to width columns: a line that wraps cannot be redrawn.
 func cut(text string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return text
@@ -112,7 +109,8 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:max(width-3, 0)]) + "..."
 }
 
-// newDisplay chooses by what the standard output is. The size of a terminal is asked again for each drawing.
+// newDisplay picks a display for the standard output and reports whether it redraws. The terminal size is read again
+// for each drawing.
 func (p *plugin) newDisplay() (display, bool) {
 	current := func() screen { return p.screen(false) }
 	if current().redraws {

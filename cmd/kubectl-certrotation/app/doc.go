@@ -1,19 +1,19 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is the kubectl plugin "kubectl certrotation": it shows the trust domains of a cluster as a tree, and asks
-// for rotations and follows them.
+// Package app is the kubectl plugin "kubectl certrotation". It shows the trust domains of a cluster as a tree, and
+// requests and follows rotations.
 //
-// The plugin knows the API only: it reads CertificateRotations and BundleStatuses and posts to their subresources. It
-// derives nothing that the server has derived already: stages, trust and blockers are printed as they were served.
+// The plugin only uses the API: it reads CertificateRotations and BundleStatuses and posts to their subresources. It
+// derives nothing that the server already derives, and prints stages, trust and blockers as served.
 //
-// adopt and release are the exception, because consent is given by whoever may write an object: they read the Secrets and
-// ConfigMaps of a configuration with the caller's own rights, look at nothing in a Secret but its certificate, and write
-// nothing but one annotation, and the label of the Namespace.
+// The commands adopt and release are the exception, because consent is given with the right to write an object. They
+// read the Secrets and ConfigMaps of a configuration with the caller's own rights, and parse only the certificate of
+// a Secret. They write only one annotation and the label of the Namespace.
 //
-// Text that comes from the server (subjects of certificates, messages, names) is printed with its control characters
-// made visible, because whoever can have a certificate parsed can choose its subject.
+// Text from the server (certificate subjects, messages, names) is printed with its control characters made visible.
+// Anyone who can get a certificate parsed can choose its subject.
 //
-// Each command runs in the goroutine of Run. Only a wait starts others, those of one informer; they hand events over
-// through a queue, and have ended when the wait returns.
+// Each command runs in the goroutine of Run. Only a wait starts other goroutines, for one informer. They pass events
+// through a queue and end before the wait returns.
 package app

@@ -17,15 +17,14 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// interrupted says that the person stopped the command, and what that does not stop.
+// interrupted reports that the person stopped the command, and what continues without it.
 type interrupted struct{ message string }
 
 func (e *interrupted) Error() string { return e.message }
 
-// verbRead is the verb of failures to get, list or watch; the others are the names of subresources.
+// verbRead is the verb of a failed get, list or watch. The other verbs are names of subresources.
 const verbRead = "read"
 
-// failed is an error of a request about a target.
 type failed struct {
 	verb   string
 	target *target
@@ -36,12 +35,12 @@ func (e *failed) Error() string { return fmt.Sprintf("%s %s: %v", e.verb, e.targ
 
 func (e *failed) Unwrap() error { return e.err }
 
-// fail wraps an error of a request with what was asked for, so that explain can name the next step.
+// fail wraps an error of a request with its verb and target, so that explain can name the next step.
 func fail(verb string, t *target, err error) error {
 	return &failed{verb: verb, target: t, err: err}
 }
 
-// explain is the text of an error for a person: what is wrong, and the next step where there is one.
+// explain is the text of an error for a person: what is wrong and, if there is one, the next step.
 func explain(err error) string {
 	text, next := err.Error(), ""
 	if request, ok := errors.AsType[*failed](err); ok {
@@ -61,7 +60,7 @@ func explain(err error) string {
 	return clean(text) + "\n" + next
 }
 
-// apiService is what makes the group reachable.
+// apiService is the APIService that registers the group.
 const apiService = "v1alpha1." + v1alpha1.GroupName
 
 func (e *failed) explain() (text, next string) {
@@ -85,12 +84,13 @@ func (e *failed) explain() (text, next string) {
 	return e.Error(), ""
 }
 
-// notInstalled tells a missing API from a missing object: only the former is answered by something else than the API.
+// notInstalled tells a missing API from a missing object. Only for a missing API does something other than the API
+// answer.
 func notInstalled(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// statusText is the server's own sentence, without the preamble that a conflict is wrapped in.
+// statusText is the server's own message, without the preamble that wraps a conflict.
 func statusText(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

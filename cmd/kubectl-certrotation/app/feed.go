@@ -18,29 +18,28 @@ import (
 	"certrotation.dev/generated/informers/externalversions"
 )
 
-// change is one thing that the feed has learned: an object, that all objects of the first list were handed over, or
-// trouble with the connection.
+// change is one event of the feed: an object, the end of the first list, or trouble with the connection.
 type change struct {
 	object  *v1alpha1.CertificateRotation
 	deleted bool
 	synced  bool
 	trouble error
-	// final tells that the trouble will not pass: the first list was refused.
+	// final marks trouble that does not pass: the API server refused the first list.
 	final bool
 }
 
-// feed is an informer whose events are read in order by one goroutine. The informer survives what a rotation of
-// minutes meets: a closed connection, an expired resource version, a server that restarts.
+// feed is an informer whose events one goroutine reads in order. The informer survives a closed connection, an
+// expired resource version and a server restart, which can happen during a rotation.
 type feed struct {
-	// ready holds a token while changes may be waiting.
+	// ready holds a token while changes may be queued.
 	ready chan struct{}
 
 	mu    sync.Mutex
 	queue []change
 }
 
-// newFeed watches the objects that selector selects, until ctx ends. The returned function waits for the goroutines
-// after that.
+// newFeed watches the objects that selector selects, until ctx ends. The returned function then waits for the
+// goroutines.
 func newFeed(ctx context.Context, t *target, selector string) (*feed, func(), error) {
 	f := &feed{ready: make(chan struct{}, 1)}
 	factory := externalversions.NewSharedInformerFactoryWithOptions(t.client, 0,
@@ -81,7 +80,7 @@ func (f *feed) object(obj any, deleted bool) {
 	}
 }
 
-// fault takes an error of the connection. The regular end of a watch and an expired resource version are none.
+// fault records a connection error. The regular end of a watch and an expired resource version are not errors.
 func (f *feed) fault(err error, synced bool) {
 	if errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return
@@ -99,7 +98,6 @@ func (f *feed) push(c change) {
 	}
 }
 
-// take empties the queue.
 func (f *feed) take() []change {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,18 +9,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// addReasonFlag adds why something is asked for.
 func addReasonFlag(flags *pflag.FlagSet, reason *string) {
 	flags.StringVar(reason, "reason", "", "Why, for events and for people. At most 256 characters.")
 }
 
-// addMemberFlags adds whom something is about.
 func addMemberFlags(flags *pflag.FlagSet, party, member *string) {
 	flags.StringVar(party, "party", "", "The relying party.")
 	flags.StringVar(member, "member", "", "The member of the party. Defaults to the name of the party.")
 }
 
-// dryRunServer is the value of --dry-run with which nothing is changed.
+// dryRunServer is the value of --dry-run that has the server check a request without changing anything.
 const dryRunServer = "server"
 
 func addDryRunFlag(flags *pflag.FlagSet, dryRun *string) {

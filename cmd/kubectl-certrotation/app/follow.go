@@ -17,11 +17,12 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// redrawInterval is how often a block on a terminal counts its seconds.
+// redrawInterval is how often a block on a terminal updates its seconds.
 const redrawInterval = time.Second
 
-// follow shows the progress of t until the goal is reached. before is how the object was when the wait began. It fails
-// when the goal is lost or the timeout (0 for none, counted from begun) passes, and with *interrupted when ctx ends.
+// follow shows the progress of t until the goal is reached. before is the object at the start of the wait. timeout
+// counts from begun, 0 means none. follow fails if the goal is lost or the timeout passes, and returns *interrupted
+// if ctx ends.
 func (p *plugin) follow(ctx context.Context, t *target, g goal, before *v1alpha1.CertificateRotation, begun time.Time, timeout time.Duration) error {
 	watching, stop := context.WithCancel(ctx)
 	feed, wait, err := newFeed(watching, t, selectorOf(before))
@@ -63,7 +64,7 @@ func (p *plugin) follow(ctx context.Context, t *target, g goal, before *v1alpha1
 	}
 }
 
-// selectorOf selects the object; for a signer its leaves too, since their number is part of the progress.
+// selectorOf selects the object. For a signer it also selects its leaves, because progress counts them.
 func selectorOf(o *v1alpha1.CertificateRotation) string {
 	if o.Spec.Role == v1alpha1.RoleSigner {
 		return v1alpha1.FieldSigner + "=" + o.Name
@@ -71,7 +72,6 @@ func selectorOf(o *v1alpha1.CertificateRotation) string {
 	return v1alpha1.FieldName + "=" + o.Name
 }
 
-// follower joins what is seen, what is shown and what is waited for.
 type follower struct {
 	*plugin
 
@@ -80,8 +80,8 @@ type follower struct {
 	display  display
 }
 
-// follow applies changes in order, and ends the wait at the first that decides it. What arrived at once is shown at once,
-// except that no change of the object itself is passed over.
+// follow applies changes in order, and ends the wait at the first one that decides it. Changes that arrive together
+// are shown together, but it skips no change of the object itself.
 func (f *follower) follow(changes []change) (done bool, err error) {
 	p := f.progress
 	for i := range changes {
@@ -115,7 +115,6 @@ func (f *follower) show(now time.Time) {
 	}
 }
 
-// finish shows the last state and how long everything took.
 func (f *follower) finish(now time.Time) {
 	p := f.progress
 	f.display.show(p, now)
@@ -133,7 +132,6 @@ func (f *follower) interrupted() error {
 		f.goal.work, t, t.command("wait"))}
 }
 
-// timedOut says what the wait has ended at, who holds it up, and what can be done.
 func (f *follower) timedOut(timeout time.Duration) error {
 	p := f.progress
 	t := p.target

@@ -13,21 +13,21 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// goal is what a wait ends with. It is asked on every change of the object, with what was seen so far.
+// goal is the end of a wait. It is checked on every change of the object.
 type goal struct {
-	// reached ends the wait.
+	// reached reports whether the wait ends.
 	reached func(o *v1alpha1.CertificateRotation) bool
-	// lost is why the goal cannot be reached any more, "" if it can. started says whether the domain was seen in
-	// flight since the wait began.
+	// lost is why the goal can no longer be reached, "" if it can. started reports whether the domain was in flight
+	// at any time since the wait began.
 	lost func(o *v1alpha1.CertificateRotation, started bool) string
-	// work is what goes on when nobody waits for it.
+	// work is what continues after the command stops waiting.
 	work string
-	// done is what has happened when the goal is reached.
+	// done is the outcome once the goal is reached.
 	done string
 }
 
-// rotated is reached when the certificate is another one than before and is of use: for a signer when the domain is
-// Stable again, for a leaf when it is Ready.
+// rotated is reached when the certificate is new and usable: for a signer when the domain is Stable again, for a leaf
+// when it is Ready.
 func rotated(before *v1alpha1.CertificateRotation) goal {
 	old := fingerprint(before)
 	renewed := func(o *v1alpha1.CertificateRotation) bool { return fingerprint(o) != "" && fingerprint(o) != old }
@@ -72,7 +72,6 @@ func aborted(before *v1alpha1.CertificateRotation) goal {
 	}
 }
 
-// parseGoal reads the value of --for.
 func parseGoal(text string) (goal, error) {
 	kind, value, _ := strings.Cut(text, "=")
 	switch {
@@ -127,7 +126,7 @@ func neverLost(*v1alpha1.CertificateRotation, bool) string { return "" }
 
 func stable(o *v1alpha1.CertificateRotation) bool { return o.Status.Stage == v1alpha1.StageStable }
 
-// progressing is true also while a request waits for the controller to act on it, when the stage is still Stable.
+// progressing is also true while a request waits for the controller and the stage is still Stable.
 func progressing(o *v1alpha1.CertificateRotation) bool {
 	return meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionProgressing)
 }

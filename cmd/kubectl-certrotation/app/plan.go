@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// verbRotate is the subresource that a plan and a rotation are asked of.
+// verbRotate is the subresource for plans and rotations.
 const verbRotate = "rotate"
 
 type planOptions struct {
@@ -69,7 +69,7 @@ func (p *plugin) plan(ctx context.Context, o *planOptions, name string) error {
 	return writeBreaks(p.Streams.Out, plan)
 }
 
-// writeBreaks prints what the safe path avoids: what would be refused if the CA were distrusted at once.
+// writeBreaks prints which leaves peers would refuse if the CA were distrusted at once. The planned path avoids this.
 func writeBreaks(w io.Writer, plan *v1alpha1.RotationPlan) error {
 	if len(plan.WouldBreak) == 0 {
 		return nil
@@ -83,7 +83,6 @@ func writeBreaks(w io.Writer, plan *v1alpha1.RotationPlan) error {
 	return err
 }
 
-// writePlan prints the steps as a table, then the blockers, then the hash.
 func writePlan(w io.Writer, s screen, plan *v1alpha1.RotationPlan, now time.Time) error {
 	table := []row{header("STAGE", "ACTION", "OBJECT", "WAITS FOR", "WHAT")}
 	for i := range plan.Steps {
@@ -120,7 +119,7 @@ func header(titles ...string) row {
 	return r
 }
 
-// maxNamed bounds how many members are named in one place.
+// maxNamed bounds how many members are named in one cell.
 const maxNamed = 4
 
 // members joins names of members, "-" for none.

@@ -11,21 +11,21 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// progress is what a wait has seen so far. It belongs to the goroutine of the wait.
+// progress is what a wait has observed so far. It belongs to the goroutine of the wait.
 type progress struct {
 	target *target
 	begun  time.Time
-	// main is the object that is waited for, nil while it does not exist.
+	// main is the object that the wait is for, nil while it does not exist.
 	main *v1alpha1.CertificateRotation
-	// leaves are those of a signer, by name.
+	// leaves of the signer, by name.
 	leaves map[string]*v1alpha1.CertificateRotation
 	// trouble with the connection since the last event, "" if there is none.
 	trouble string
-	// synced says whether all objects of the first list are known; before that the counts are too low.
+	// synced reports whether the first list is complete. Before that the counts are too low.
 	synced bool
-	// started says whether the domain was seen in flight.
+	// started reports whether the domain was observed in flight.
 	started bool
-	// stages are those seen, in order, with the time at which each was first seen.
+	// stages in the order of observation, each with the time of its first observation.
 	stages []stageStart
 }
 
@@ -40,7 +40,7 @@ func newProgress(t *target, before *v1alpha1.CertificateRotation, begun time.Tim
 	return p
 }
 
-// apply takes a change in. It reports whether the object that is waited for may have changed.
+// apply records a change. It reports whether the object that the wait is for may have changed.
 func (p *progress) apply(c change, now time.Time) bool {
 	if c.synced {
 		p.synced = true
@@ -75,10 +75,10 @@ func (p *progress) see(o *v1alpha1.CertificateRotation, now time.Time) {
 	}
 }
 
-// stageSince is when the present stage was first seen.
+// stageSince is when the current stage was first observed.
 func (p *progress) stageSince() time.Time { return p.stages[len(p.stages)-1].at }
 
-// moved counts the leaves that are signed by the newest CA of the signer.
+// moved counts the leaves that the newest CA of the signer has signed.
 func (p *progress) moved() int {
 	newest := fingerprint(p.main)
 	if p.main.Status.Next != nil {
@@ -93,7 +93,7 @@ func (p *progress) moved() int {
 	return n
 }
 
-// facts are the short statements about the present state, without stage and blockers.
+// facts are short statements about the current state, without stage and blockers.
 func (p *progress) facts() []string {
 	if p.main == nil {
 		return []string{"does not exist now"}
@@ -126,7 +126,6 @@ func (p *progress) blockers() []v1alpha1.Blocker {
 
 func (p *progress) stage() string { return oneLine(string(p.stages[len(p.stages)-1].stage)) }
 
-// line is the present state on one line.
 func (p *progress) line() string {
 	parts := p.facts()
 	if blockers := p.blockers(); len(blockers) > 0 {
@@ -138,7 +137,7 @@ func (p *progress) line() string {
 	return p.target.String() + " " + p.stage() + ": " + strings.Join(parts, "; ")
 }
 
-// durations lists how long each stage was seen, until now.
+// durations lists how long each stage was observed, until now.
 func (p *progress) durations(now time.Time) string {
 	var parts []string
 	for i, s := range p.stages {
@@ -156,7 +155,7 @@ func (p *progress) durations(now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// waits says what is waited for on one line, for one blocker at least.
+// waits renders blockers on one line. There must be at least one.
 func waits(blockers []v1alpha1.Blocker) string {
 	text := "waits for " + blockerText(&blockers[0])
 	if more := len(blockers) - 1; more > 0 {

@@ -37,10 +37,10 @@ need the rights to get and patch each object.`,
 	return cmd
 }
 
-// released is what -o prints.
+// released is the output of -o.
 type released struct {
 	Namespace string `json:"namespace"`
-	// Objects that consent, and do not afterwards.
+	// Objects that consent now, and no longer do after the release.
 	Objects []*consenting `json:"objects"`
 }
 
@@ -82,7 +82,7 @@ func (p *plugin) printReleased(o *consentOptions, t *target, objects []*consenti
 	return table(p.Streams.Out, objects)
 }
 
-// namedParts reads KIND/NAME arguments; it returns none for the name of a configuration.
+// namedParts reads KIND/NAME arguments. It returns none for the name of a configuration.
 func namedParts(args []string) ([]part, error) {
 	if len(args) == 1 && !strings.Contains(args[0], "/") {
 		return nil, nil
@@ -105,7 +105,8 @@ func namedParts(args []string) ([]part, error) {
 	return out, nil
 }
 
-// releasable are the objects that consent: those that are named, each of which must, or those of the configuration.
+// releasable returns the objects that consent. Each named object must consent; without names it returns those of the
+// configuration.
 func (t *target) releasable(ctx context.Context, named []part) ([]*consenting, error) {
 	parts := named
 	if len(named) == 0 {

@@ -16,7 +16,6 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// defaultTimeout of a wait.
 const defaultTimeout = 10 * time.Minute
 
 type rotateOptions struct {
@@ -87,7 +86,7 @@ func (p *plugin) rotate(ctx context.Context, o *rotateOptions, name string) erro
 	if err != nil {
 		return err
 	}
-	// What is there before decides later whether the certificate is a new one.
+	// The former certificate decides later whether the certificate is new.
 	var before *v1alpha1.CertificateRotation
 	if o.wait {
 		if before, err = t.rotations().Get(ctx, name, metav1.GetOptions{}); err != nil {
@@ -114,7 +113,7 @@ func (p *plugin) rotate(ctx context.Context, o *rotateOptions, name string) erro
 	return p.follow(ctx, t, rotated(before), before, begun, o.timeout)
 }
 
-// printSummary prints what was asked for: what it waits for already, the number of steps of each stage, and what else is waited for.
+// printSummary prints the requested rotation: its blockers and the number of steps of each stage.
 func (p *plugin) printSummary(t *target, done string, plan *v1alpha1.RotationPlan, dryRun bool) {
 	suffix := ""
 	if dryRun {
@@ -133,7 +132,6 @@ func (p *plugin) printSummary(t *target, done string, plan *v1alpha1.RotationPla
 	}
 }
 
-// stepsByStage counts consecutive steps of the same stage.
 func stepsByStage(steps []v1alpha1.PlanStep) string {
 	var parts []string
 	for i := 0; i < len(steps); {

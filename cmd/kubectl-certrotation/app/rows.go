@@ -8,14 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// cell is one column of a row.
 type cell struct {
 	text  string
 	style style
 }
 
-// row is a line of a tree with the lines below it. The cells of the rows of one parent are aligned with each other; a
-// row with a single cell takes no part in that.
+// row is a line of a tree with the lines below it. The cells of sibling rows are aligned, except in rows with a
+// single cell.
 type row struct {
 	cells    []cell
 	children []row
@@ -25,7 +24,6 @@ func text(words ...string) row {
 	return row{cells: []cell{{text: strings.Join(words, " ")}}}
 }
 
-// draw writes a row and everything below it.
 func (s screen) draw(out *strings.Builder, r row) {
 	s.line(out, r.cells, nil)
 	s.drawChildren(out, "", r.children)
@@ -45,7 +43,7 @@ func (s screen) drawChildren(out *strings.Builder, prefix string, rows []row) {
 	}
 }
 
-// line writes the cells of a row, each as wide as its column. Nothing is padded after the last cell that has text.
+// line writes the cells of a row, each as wide as its column. It pads nothing after the last cell that has text.
 func (s screen) line(out *strings.Builder, cells []cell, widths []int) {
 	last := len(cells) - 1
 	for last > 0 && cells[last].text == "" {

@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// screen is what the output can show.
+// screen is what the output can display.
 type screen struct {
-	// width in columns, 0 if the output is no terminal.
+	// width in columns, 0 if the output is not a terminal.
 	width   int
 	colour  bool
 	unicode bool
-	// redraws says whether the cursor can be moved.
+	// redraws reports whether the cursor can be moved.
 	redraws bool
 }
 
-// screen looks at the terminal behind the standard output and at the environment.
+// screen inspects the terminal behind the standard output and the environment.
 func (p *plugin) screen(ascii bool) screen {
 	width := p.TerminalWidth(p.Streams.Out)
 	dumb := p.Getenv("TERM") == "dumb"
@@ -36,7 +36,7 @@ func (p *plugin) screen(ascii bool) screen {
 	}
 }
 
-// utf8Locale follows the precedence of POSIX: the first of the three that is set decides.
+// utf8Locale follows the precedence of POSIX: the first variable that is set decides.
 func (p *plugin) utf8Locale() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := p.Getenv(name); value != "" {
@@ -47,7 +47,7 @@ func (p *plugin) utf8Locale() bool {
 	return false
 }
 
-// style of a piece of text; the value is its SGR parameter.
+// style of a piece of text. The value is its SGR parameter.
 type style string
 
 const (
@@ -66,7 +66,7 @@ func (s screen) paint(as style, text string) string {
 	return "\x1b[" + string(as) + "m" + text + "\x1b[0m"
 }
 
-// glyphs are the characters that a tree is drawn with.
+// glyphs are the characters that draw a tree.
 type glyphs struct {
 	branch, last, trunk, space string
 	yes, no                    string

@@ -19,8 +19,8 @@ import (
 // shortFingerprint is how many hexadecimal digits of a fingerprint or hash are shown.
 const shortFingerprint = 12
 
-// clean makes control and formatting characters visible, so that text out of a certificate cannot move the cursor or
-// reorder a line. Newlines stay.
+// clean makes control and formatting characters visible, so that text from a certificate cannot move the cursor or
+// reorder a line. It keeps newlines.
 func clean(text string) string {
 	unsafe := func(r rune) bool {
 		return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
@@ -48,12 +48,12 @@ func short(fingerprint string) string {
 	return fingerprint[:min(len(fingerprint), shortFingerprint)]
 }
 
-// elapsed is a duration that people can follow: whole seconds, never negative.
+// elapsed renders a duration in whole seconds, never negative.
 func elapsed(d time.Duration) string {
 	return max(d, 0).Round(time.Second).String()
 }
 
-// expiry says when a certificate ends, or ended.
+// expiry tells when a certificate expires or expired, and whether it is over.
 func expiry(now time.Time, end metav1.Time) (text string, over bool) {
 	if left := end.Sub(now); left > 0 {
 		return "expires in " + duration.HumanDuration(left), false
@@ -61,7 +61,7 @@ func expiry(now time.Time, end metav1.Time) (text string, over bool) {
 	return "expired " + duration.HumanDuration(now.Sub(end.Time)) + " ago", true
 }
 
-// renewal says when a certificate is due, "" if nobody knows.
+// renewal tells when a certificate is due for rotation, "" if that is unknown.
 func renewal(now time.Time, due *metav1.Time) string {
 	switch {
 	case due == nil:
@@ -72,7 +72,7 @@ func renewal(now time.Time, due *metav1.Time) string {
 	return "rotation is due"
 }
 
-// deadline says how long a stage may still last.
+// deadline tells how long a stage may still last, and whether that time is over.
 func deadline(now time.Time, at *metav1.Time) (text string, over bool) {
 	switch {
 	case at == nil:
@@ -83,7 +83,6 @@ func deadline(now time.Time, at *metav1.Time) (text string, over bool) {
 	return "overdue by " + duration.HumanDuration(now.Sub(at.Time)), true
 }
 
-// blockerName says who holds a rotation up.
 func blockerName(b *v1alpha1.Blocker) string {
 	return oneLine(trust.Subject(b.Party, b.Member, b.Object, b.Reason))
 }
@@ -92,7 +91,7 @@ func blockerText(b *v1alpha1.Blocker) string {
 	return oneLine(trust.About(trust.Subject(b.Party, b.Member, b.Object, b.Reason), b.Message))
 }
 
-// age says for how long a blocker has been one, "" if that is not known.
+// age is how long a blocker has existed, "" if that is unknown.
 func age(b *v1alpha1.Blocker, now time.Time) string {
 	if b.Since == nil {
 		return ""

@@ -87,7 +87,7 @@ func nothingFound(namespace string) string {
 	return fmt.Sprintf("No trust domains found in namespace %s. All namespaces: kubectl certrotation tree -A", namespace)
 }
 
-// read gets what the tree is made of: the whole namespace, or the trust domain that the named certificate belongs to.
+// read gets the objects of the tree: the whole namespace, or only the trust domain of the named certificate.
 func (t *target) read(ctx context.Context) ([]v1alpha1.CertificateRotation, []v1alpha1.BundleStatus, error) {
 	var opts metav1.ListOptions
 	if t.name != "" {

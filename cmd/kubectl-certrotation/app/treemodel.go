@@ -13,9 +13,9 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// Tree is what "tree -o json" prints.
+// Tree is the output of "tree -o json".
 type Tree struct {
-	// Domains in the order of namespace, name and signer.
+	// Domains, ordered by namespace, name and signer.
 	Domains []Domain `json:"domains"`
 }
 
@@ -30,12 +30,12 @@ type Domain struct {
 	Bundle        *Bundle        `json:"bundle,omitempty"`
 	Leaves        []Leaf         `json:"leaves,omitempty"`
 	Parties       []Party        `json:"relyingParties,omitempty"`
-	// Rollout are the conditions of the rollout that brings the leaves and the bundle to nodes, if there is one.
+	// Rollout has the conditions of the rollout that brings the leaves and the bundle to nodes, if there is one.
 	Rollout  []metav1.Condition `json:"rollout,omitempty"`
 	Blockers []v1alpha1.Blocker `json:"blockers,omitempty"`
 }
 
-// Health is what the condition Ready says, with the problem that the condition Degraded names.
+// Health is the condition Ready, with the message of the problem if there is one.
 type Health struct {
 	Ready   bool   `json:"ready"`
 	Message string `json:"message,omitempty"`
@@ -69,7 +69,7 @@ type Leaf struct {
 	Health      Health                `json:"health"`
 	Usages      []string              `json:"usages,omitempty"`
 	Certificate *v1alpha1.Certificate `json:"certificate,omitempty"`
-	// SignedBy is the slot of the CA that signed the leaf, "" if it is not known.
+	// SignedBy is the slot of the CA that signed the leaf, "" if it is unknown.
 	SignedBy  string              `json:"signedBySlot,omitempty"`
 	RotatesAt *metav1.Time        `json:"rotatesAt,omitempty"`
 	Trust     v1alpha1.TrustCount `json:"trust"`
@@ -82,10 +82,9 @@ type Party struct {
 	Members []v1alpha1.MemberStatus `json:"members"`
 }
 
-// domainKey tells the domains of a list apart. A signer belongs to one domain.
+// domainKey identifies a domain in a list: a signer belongs to one domain.
 type domainKey struct{ namespace, signer string }
 
-// newTree sorts the objects of a list into their trust domains.
 func newTree(rotations []v1alpha1.CertificateRotation, bundles []v1alpha1.BundleStatus) *Tree {
 	domains := map[domainKey]*Domain{}
 	domain := func(namespace, signer, name string) *Domain {
@@ -163,14 +162,13 @@ func (d *Domain) addBundle(b *v1alpha1.BundleStatus) {
 	d.Bundle = &Bundle{Name: b.Name, Health: health(b.Status.Conditions), Anchors: b.Status.Anchors}
 }
 
-// Slots of a signer, as an anchor of a bundle names them too.
+// Slots of a signer. The anchors of a bundle use the same names.
 const (
 	slotActive   = "active"
 	slotNext     = "next"
 	slotPrevious = "previous"
 )
 
-// resolve orders the leaves and finds the slot of the CA that each was signed by.
 func (d *Domain) resolve() {
 	slots := map[string]string{}
 	if d.Bundle != nil {
@@ -189,7 +187,7 @@ func (d *Domain) resolve() {
 	}
 }
 
-// rolloutConditions are those that are not the signer's own.
+// rolloutConditions are the conditions that are not the signer's own.
 func rolloutConditions(conditions []metav1.Condition) []metav1.Condition {
 	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionBlocked, v1alpha1.ConditionDegraded}
 	var out []metav1.Condition
@@ -201,7 +199,7 @@ func rolloutConditions(conditions []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-// health takes the message of the first condition that is not as it should be.
+// health takes the message of Ready if it is not true, else of Degraded if it is true.
 func health(conditions []metav1.Condition) Health {
 	h := Health{Ready: meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady)}
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)

@@ -16,13 +16,11 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// treeView turns the domains of a tree into rows.
 type treeView struct {
 	now    time.Time
 	glyphs glyphs
 }
 
-// tree renders the domains, with an empty line between them.
 func (s screen) tree(tree *Tree, now time.Time) string {
 	v := &treeView{now: now, glyphs: s.glyphs()}
 	var out strings.Builder
@@ -62,7 +60,7 @@ func (v *treeView) domain(d *Domain) row {
 	return r
 }
 
-// rollout shows how far it is, and what is wrong with it; what is as it should be is left out.
+// rollout shows the conditions of a rollout. It omits Degraded conditions that are not true.
 func (v *treeView) rollout(conditions []metav1.Condition) row {
 	r := text("rollout")
 	for i := range conditions {
@@ -85,7 +83,6 @@ func (v *treeView) rollout(conditions []metav1.Condition) row {
 	return r
 }
 
-// stage says where the rotation stands, since when, and until when it may stand there.
 func (v *treeView) stage(d *Domain) []cell {
 	if d.Stage == v1alpha1.StageStable || d.Stage == "" {
 		return []cell{{string(d.Stage), good}}
@@ -212,7 +209,7 @@ func (v *treeView) trusts(m *v1alpha1.MemberStatus) cell {
 	return v.shown("trusted", m.Trusted, m)
 }
 
-// shown tells what is not known from what is not so, and what is evidence from the decision to do without.
+// shown distinguishes unknown from false, and evidence from a waiver.
 func (v *treeView) shown(what string, is bool, m *v1alpha1.MemberStatus) cell {
 	switch {
 	case m.Waiver != nil:
@@ -223,7 +220,7 @@ func (v *treeView) shown(what string, is bool, m *v1alpha1.MemberStatus) cell {
 	return v.yes(what, is)
 }
 
-// remarks are what a person has decided about a member, and what is missing.
+// remarks are the waiver of a member and what is missing.
 func remarks(m *v1alpha1.MemberStatus) string {
 	var out []string
 	if w := m.Waiver; w != nil {

@@ -93,7 +93,6 @@ func (p *plugin) waive(ctx context.Context, o *waiveOptions, name string) error 
 	return err
 }
 
-// waiver makes the body of the request.
 func (o *waiveOptions) waiver(now time.Time) (*v1alpha1.Waiver, error) {
 	if err := checkDryRun(o.dryRun); err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Failure puts the failure to connect, or to shake hands, into words. ctx is the one that bounded the attempt. The words
-// are for the log: they tell a closed port from a filtered one. Whoever did not prove to belong to the trust domain is
-// told of by Told.
+// Failure describes a failed connection or handshake for the log, so it distinguishes a closed port from a filtered
+// one. ctx must be the one that bounded the attempt. For servers that did not prove to belong to the trust domain,
+// publish Told instead.
 func Failure(ctx context.Context, err error) string {
 	var (
 		dns    *net.DNSError
@@ -59,12 +59,12 @@ func Failure(ctx context.Context, err error) string {
 	return "the handshake fails: " + err.Error()
 }
 
-// TimedOut says whether an attempt has failed because its time was over, which says nothing about what would have come.
+// TimedOut reports whether an attempt ran out of time, which says nothing about the server's answer.
 func TimedOut(ctx context.Context, err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil
 }
 
-// Refused says whether the other side has ended a connection that was made: by an alert, or without a word. ctx is the one
+// Refused reports whether the peer ended an established connection, by an alert or without one. ctx must be the one
 // that bounded the attempt.
 func Refused(ctx context.Context, err error) bool {
 	if TimedOut(ctx, err) {
@@ -74,18 +74,18 @@ func Refused(ctx context.Context, err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// Alerted says whether the other side has ended a connection by an alert.
+// Alerted reports whether the peer ended a connection with an alert.
 func Alerted(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error"
 }
 
-// Unproven is all that is told of an address where nobody has proven to belong to the trust domain. Whether nobody listens,
-// nobody answers, somebody speaks something else or is somebody else is not for those to know who chose the address.
+// Unproven is the public text for an address where no server proves to belong to the trust domain. The tenant who
+// chose the address must not learn whether anything listens, answers or speaks TLS there.
 const Unproven = "nobody who proves to belong to this trust domain answers there; the log of the controller says what was met"
 
-// Told is what may be told of a failure, at an address where nobody has proven to belong to the trust domain: what follows
-// from the address and its name alone, or Unproven.
+// Told returns the public description of a failure at such an address: what follows from the address and its name
+// alone, or Unproven.
 func Told(err error) string {
 	if denied, ok := errors.AsType[*dial.Refusal](err); ok {
 		return "its " + denied.Error()

@@ -21,10 +21,10 @@ type Registry interface {
 	MustRegister(metrics ...metrics.Registerable)
 }
 
-// Failures counts failed connections by their cause. It may be nil, and used from anywhere.
+// Failures counts failed connections by cause. It may be nil and is safe for concurrent use.
 type Failures struct{ total *metrics.CounterVec }
 
-// NewFailures returns a counter that is registered nowhere yet.
+// NewFailures returns an unregistered counter.
 func NewFailures() *Failures {
 	return &Failures{total: metrics.NewCounterVec(&metrics.CounterOpts{
 		Namespace: "certrotation", Name: "connections_failed_total", StabilityLevel: metrics.ALPHA,
@@ -33,10 +33,10 @@ func NewFailures() *Failures {
 	}, []string{"cause"})}
 }
 
-// Register makes the metric visible.
+// Register registers the metric.
 func (f *Failures) Register(r Registry) { r.MustRegister(f.total) }
 
-// Count counts a failure. ctx is the one that bounded the attempt.
+// Count counts a failure. ctx must be the one that bounded the attempt.
 func (f *Failures) Count(ctx context.Context, err error) {
 	if f != nil {
 		f.total.WithLabelValues(cause(ctx, err)).Inc()

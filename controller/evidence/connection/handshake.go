@@ -13,32 +13,33 @@ import (
 	"certrotation.dev/registry/record"
 )
 
-// Client shakes hands with any server, because what one presents is to be seen whether it can be verified or not: whoever
-// asks verifies it afterwards, and sends nothing secret. No session is ever resumed, unless Tickets gives one: a server that
-// knows a client again need not verify it again.
+// Client does handshakes with any server and verifies nothing, so that what a server presents can be observed even if
+// it is unverifiable. The caller verifies it afterwards and sends no secrets. No session is resumed unless Tickets
+// provides one, because a server need not verify a resumed client.
 type Client struct {
-	// Pair is for servers that ask for a client certificate, nil for none.
+	// Pair is presented to servers that ask for a client certificate. It may be nil.
 	Pair *tls.Certificate
-	// ServerName is sent to the server, unless it is "".
+	// ServerName is sent to the server unless it is empty.
 	ServerName string
-	// Latest is the newest version of TLS that is spoken.
+	// Latest is the highest TLS version to offer.
 	Latest uint16
-	// Tickets gets the session tickets that the server gives. It may be nil.
+	// Tickets receives the server's session tickets. It may be nil.
 	Tickets tls.ClientSessionCache
 }
 
-// Shown is what a server has shown in a handshake, whether that was carried through or not.
+// Shown is what a server has shown in a handshake, even in one that failed.
 type Shown struct {
-	// Met says that the server has proven to hold the key of what it presents. What follows is set only then.
+	// Met reports whether the server has proven to hold the key of its leaf. The other fields are set only then.
 	Met bool
-	// Asks says that it asks for a client certificate, Subjects are the pki.SubjectHash values of the authorities that it lists.
+	// Asks reports whether the server asks for a client certificate. Subjects are the pki.SubjectHash values of the
+	// acceptable CAs that it lists.
 	Asks     bool
 	Subjects []string
-	// Presents is its leaf, followed by what it sent with it.
+	// Presents is the chain that the server sends, leaf first.
 	Presents []*x509.Certificate
 }
 
-// Dial connects to HOST:PORT. The connection ends with the deadline of ctx.
+// Dial connects to HOST:PORT. The connection has the deadline of ctx.
 func Dial(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), address string) (net.Conn, error) {
 	conn, err := dial(ctx, "tcp", address)
 	if err != nil {
@@ -53,7 +54,7 @@ func Dial(ctx context.Context, dial func(ctx context.Context, network, address s
 	return conn, nil
 }
 
-// Shake shakes hands over a connection. A server that refuses the client has shown all the same what it accepts and presents.
+// Shake does the handshake on a connection. Shown is also filled in if the server refuses the client.
 func (c *Client) Shake(ctx context.Context, conn net.Conn) (*tls.Conn, Shown, error) {
 	var shown Shown
 	client := tls.Client(conn, &tls.Config{
@@ -62,7 +63,7 @@ func (c *Client) Shake(ctx context.Context, conn net.Conn) (*tls.Conn, Shown, er
 		ServerName:         c.ServerName,
 		InsecureSkipVerify: true, //nolint:gosec // see Client
 		ClientSessionCache: c.Tickets,
-		// Called after the server has proven that it holds its key.
+		// TLS calls it after the server has proven that it holds its key.
 		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			shown.Met, shown.Asks, shown.Subjects = true, true, subjectHashes(request.AcceptableCAs)
 			if c.Pair == nil {
@@ -88,7 +89,7 @@ func subjectHashes(raw [][]byte) []string {
 	return hashes
 }
 
-// Certificate is a pair as crypto/tls presents it.
+// Certificate converts a pair for crypto/tls.
 func Certificate(pair *pki.Pair) (tls.Certificate, error) {
 	key, err := pair.KeyPEM()
 	if err != nil {

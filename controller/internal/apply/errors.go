@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrStale says that an object is not the one any more that a decision was about. It is looked at again.
+// ErrStale means that an object has changed since a decision about it. The caller retries with the new object.
 var ErrStale = errors.New("the object has changed since the decision")
 
-// Stale turns the absence of an object that a decision was about into ErrStale.
+// Stale turns NotFound, for an object that a decision was about, into ErrStale.
 func Stale(err error) error {
 	if apierrors.IsNotFound(err) {
 		return ErrStale
@@ -22,7 +22,7 @@ func Stale(err error) error {
 	return err
 }
 
-// Gone makes the absence of an object that is to be deleted no error.
+// Gone ignores NotFound, for deletions.
 func Gone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -30,7 +30,7 @@ func Gone(err error) error {
 	return err
 }
 
-// WriteError is what the API server has answered to a write.
+// WriteError is the API server's error for a write.
 type WriteError struct {
 	Verb string
 	Err  error
@@ -39,11 +39,11 @@ type WriteError struct {
 // Error implements error.
 func (e *WriteError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the answer.
+// Unwrap returns the API server's error.
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// Benign says whether an error only means that somebody else was faster, or that the namespace goes away; or something else
-// that a caller takes for no fault. Of errors that were joined each has to be.
+// Benign reports whether an error is no fault: another writer was faster, the namespace terminates, or one of also
+// accepts the error. Joined errors are benign only if each is.
 func Benign(err error, also ...func(error) bool) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, single := range joined.Unwrap() {
@@ -58,7 +58,7 @@ func Benign(err error, also ...func(error) bool) bool {
 		slices.ContainsFunc(also, func(is func(error) bool) bool { return is(err) })
 }
 
-// Results of writes, and of what is made of them, in metrics.
+// Results in metrics.
 const (
 	done     = "done"
 	conflict = "conflict"

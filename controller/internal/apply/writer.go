@@ -28,7 +28,7 @@ type Object[T any] interface {
 	DeepCopy() T
 }
 
-// Client of one resource in one namespace, as the generated clients are.
+// Client is a generated client of one resource in one namespace.
 type Client[T any] interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
 	Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error)
@@ -36,15 +36,15 @@ type Client[T any] interface {
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
 
-// By is who writes.
+// By identifies the writer.
 type By struct {
 	// FieldManager owns what is written.
 	FieldManager string
-	// Count is told of each write request; nil for nobody.
+	// Count is called for each write request. It may be nil.
 	Count func(verb, resource, result string)
 }
 
-// Wrote counts a write request and says in its error that it was one.
+// Wrote counts a write request and wraps its error in a WriteError.
 func (b By) Wrote(verb, resource string, err error) error {
 	if b.Count != nil {
 		b.Count(verb, resource, Result(err))
@@ -55,29 +55,29 @@ func (b By) Wrote(verb, resource string, err error) error {
 	return &WriteError{Verb: verb, Err: record.Explain(err)}
 }
 
-// Writer writes the objects of one resource in one namespace. Make one with To.
+// Writer writes the objects of one resource in one namespace. Create one with To.
 type Writer[T Object[T]] struct {
 	client   Client[T]
 	resource string
 	by       By
 }
 
-// To returns the Writer of a client, whose resource has that name in metrics.
+// To returns a Writer of a client. resource is its name in metrics.
 func To[T Object[T]](client Client[T], resource string, by By) Writer[T] {
 	return Writer[T]{client: client, resource: resource, by: by}
 }
 
-// Which object is written, beside one of a certain resource version.
+// Versions for Write, besides a resource version.
 const (
-	// Absent is one that does not exist yet.
+	// Absent means that the object must not exist yet.
 	Absent = ""
-	// Any is one that does not exist yet, or exists in whichever version.
+	// Any means that the object may exist in any version, or not at all.
 	Any = "*"
 )
 
-// Write writes the object with the name of empty, if it is of that version: what a decision was made on is Absent or has a
-// resource version. change is given a copy of the object, or empty if it does not exist. Write returns the object as it is
-// then, and whether it was written.
+// Write writes the object named like empty if it has the given version: Absent, Any, or the resource version that a
+// decision was based on. change gets a copy of the object, or empty if it does not exist. Write returns the resulting
+// object, and whether it sent a write.
 func (w Writer[T]) Write(ctx context.Context, empty T, version string, change func(object T, exists bool) error) (_ T, wrote bool, err error) {
 	live, exists := empty, false
 	if version != Absent {
@@ -109,7 +109,8 @@ func (w Writer[T]) Write(ctx context.Context, empty T, version string, change fu
 	return written, true, err
 }
 
-// Replace makes an object that cannot be changed. One that is there and outdated is deleted before; outdated may refuse that.
+// Replace creates an immutable object. It first deletes an existing object that is outdated; outdated may refuse that
+// with an error.
 func (w Writer[T]) Replace(ctx context.Context, wanted T, outdated func(live T) (bool, error)) error {
 	live, exists, err := w.Get(ctx, wanted.GetName())
 	if err != nil {
@@ -127,7 +128,7 @@ func (w Writer[T]) Replace(ctx context.Context, wanted T, outdated func(live T) 
 	return err
 }
 
-// Get reads an object, and says whether it exists.
+// Get reads an object and reports whether it exists.
 func (w Writer[T]) Get(ctx context.Context, name string) (_ T, exists bool, _ error) {
 	live, err := w.client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -136,19 +137,19 @@ func (w Writer[T]) Get(ctx context.Context, name string) (_ T, exists bool, _ er
 	return live, err == nil, err
 }
 
-// Create makes an object.
+// Create creates an object.
 func (w Writer[T]) Create(ctx context.Context, object T) (T, error) {
 	written, err := w.client.Create(ctx, object, record.CreateOptions(w.by.FieldManager, nil))
 	return written, w.by.Wrote(VerbCreate, w.resource, err)
 }
 
-// Update writes an object that was read, if nobody else has written it since.
+// Update writes an object that was read. It fails if another writer has changed it since.
 func (w Writer[T]) Update(ctx context.Context, object T) (T, error) {
 	written, err := w.client.Update(ctx, object, record.UpdateOptions(w.by.FieldManager, nil))
 	return written, w.by.Wrote(VerbUpdate, w.resource, err)
 }
 
-// Delete deletes an object, if it is that of the UID and of the resource version, where they are not "".
+// Delete deletes an object. uid and version are preconditions unless they are empty.
 func (w Writer[T]) Delete(ctx context.Context, name string, uid types.UID, version string) error {
 	only := &metav1.Preconditions{}
 	if uid != "" {

@@ -1,15 +1,14 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worker is the loop of a controller: workers that take one key after the other from a fair queue and work on it.
+// Package worker is the loop of a controller: workers that take keys from a fair queue and work on them.
 //
 // Invariants:
 //
-//   - A key is worked on by one worker at a time, for fairqueue.Deadline at most.
-//   - A panic is an error of its key: it is a fault of ours that one object brought to light, and no reason to stop all others.
-//   - An error has its key worked on again, later each time. One that only says that somebody else was faster is not logged as
-//     a fault (apply.Benign).
-//   - When ctx ends, what is worked on is finished, and nothing else is begun or retried: whoever leads next goes on.
+//   - One worker at a time works on a key, for at most fairqueue.Deadline.
+//   - A panic becomes an error of its key, so that a bug which one object triggers does not stop the others.
+//   - A failed key is retried with growing delays. Errors for which apply.Benign is true are not logged as faults.
+//   - When ctx ends, running work is finished, but nothing else is started or retried: the next leader continues.
 //
-// Goroutines: Run starts the workers, and returns when they have ended.
+// Goroutines: Run starts the workers and returns when they have ended.
 package worker

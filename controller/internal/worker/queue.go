@@ -24,27 +24,27 @@ type Config[K comparable] struct {
 	Name string
 	// Work works on a key.
 	Work func(context.Context, K) error
-	// Namespace that a key belongs to; nil if all keys are alike.
+	// Namespace of a key. It may be nil if all keys share one.
 	Namespace func(K) string
-	// Describe are the keys and values that logs about a key have.
+	// Describe returns keys and values for logs about a key.
 	Describe func(K) []any
-	// Benign are errors that are no fault, besides those of apply.Benign.
+	// Benign accepts errors that are no fault, in addition to those of apply.Benign.
 	Benign []func(error) bool
-	// Workers are how many keys are worked on at a time.
+	// Workers is how many keys are worked on at a time.
 	Workers int
-	// FirstRetry and LastRetry bound the delays of a key that has failed.
+	// FirstRetry and LastRetry bound the retry delay of a failed key.
 	FirstRetry, LastRetry time.Duration
 	Clock                 clock.WithTicker
 }
 
-// Queue of keys, with the workers that empty it. Make one with New.
+// Queue holds keys and runs the workers that process them. Create one with New.
 type Queue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 
 	cfg Config[K]
 }
 
-// New returns a Queue that nobody works on before Run.
+// New returns a Queue. Its workers start with Run.
 func New[K comparable](cfg Config[K]) *Queue[K] {
 	if cfg.Namespace == nil {
 		cfg.Namespace = func(K) string { return "" }
@@ -53,7 +53,7 @@ func New[K comparable](cfg Config[K]) *Queue[K] {
 	return &Queue[K]{TypedRateLimitingInterface: fairqueue.NewRateLimited(fair, cfg.FirstRetry, cfg.LastRetry), cfg: cfg}
 }
 
-// Run works until ctx ends. What is worked on then is finished first.
+// Run works until ctx ends, and then finishes running work.
 func (q *Queue[K]) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("controller", q.cfg.Name)
 	logger.Info("Starting workers", "workers", q.cfg.Workers)
@@ -78,7 +78,7 @@ func (q *Queue[K]) Run(ctx context.Context) {
 	logger.Info("Stopped workers")
 }
 
-// Do works on a key once, as a worker would. It is for whoever decides by itself what happens when.
+// Do works on a key once, as a worker would. It is for tests that drive reconciliation themselves.
 func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
 	ctx = q.describe(ctx, k)
 	defer func() {
@@ -90,14 +90,14 @@ func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
 	return fairqueue.Within(ctx, fairqueue.Deadline, fmt.Sprintf("work on %v", k), func(ctx context.Context) error { return q.cfg.Work(ctx, k) })
 }
 
-// requeue decides when a key is worked on again.
+// requeue retries a failed key.
 func (q *Queue[K]) requeue(ctx context.Context, k K, err error) {
 	logger := klog.FromContext(q.describe(ctx, k))
 	switch {
 	case err == nil:
 		q.Forget(k)
 	case ctx.Err() != nil:
-		// We are asked to end; whoever leads next goes on.
+		// The process is stopping; the next leader continues.
 	case apply.Benign(err, q.cfg.Benign...):
 		logger.V(4).Info("Looking again", "reason", err.Error())
 		q.AddRateLimited(k)

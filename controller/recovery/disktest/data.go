@@ -29,12 +29,12 @@ const Namespace = "openshift-etcd"
 // Configuration is the name of the RotationConfiguration to which the objects consent.
 const Configuration = "etcd"
 
-// Meta is the metadata of an object that consents to the configuration.
+// Meta returns the metadata of an object that consents to the configuration.
 func Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: Configuration}}
 }
 
-// Secret makes a TLS Secret of a pair.
+// Secret returns the TLS Secret of a pair.
 func Secret(t testing.TB, name string, pair *pki.Pair) *corev1.Secret {
 	t.Helper()
 	key, err := pair.KeyPEM()
@@ -49,10 +49,10 @@ func Secret(t testing.TB, name string, pair *pki.Pair) *corev1.Secret {
 	}
 }
 
-// Key under which kube-apiserver stores a Secret.
+// Key returns the etcd key under which kube-apiserver stores a Secret.
 func Key(name string) string { return "/registry/secrets/" + Namespace + "/" + name }
 
-// Encode is what kube-apiserver stores of an object.
+// Encode encodes an object as kube-apiserver stores it.
 func Encode(t testing.TB, object runtime.Object) []byte {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -70,11 +70,11 @@ func Encode(t testing.TB, object runtime.Object) []byte {
 type Revision struct {
 	Key   string
 	Value []byte
-	// Deleted makes it a tombstone.
+	// Deleted marks a tombstone.
 	Deleted bool
 }
 
-// WriteData makes a database with one bucket of keys, as etcd stores them, from revision 1 on.
+// WriteData creates a database with one bucket of keys, as etcd stores them, starting at revision 1.
 func (n *Node) WriteData(revisions ...Revision) string {
 	n.t.Helper()
 	file := filepath.Join(n.Data, "member", "snap", "db")

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Paths of a generation, relative to it.
+// Paths relative to a generation.
 const (
 	ServerBundle = "configmaps/etcd-all-bundles/server-ca-bundle.crt"
 	certs        = "secrets/etcd-all-certs/"
@@ -23,17 +23,17 @@ const (
 // Node is the disk of one node.
 type Node struct {
 	Name string
-	// Manifests, Resources and Data are the three directories.
+	// Manifests, Resources and Data are its directories.
 	Manifests, Resources, Data string
 	// ClientURL and PeerURL are where the member listens.
 	ClientURL, PeerURL string
-	// Cluster is the value of --initial-cluster; "" for no such flag.
+	// Cluster is the value of --initial-cluster. If it is empty, the flag is left out.
 	Cluster string
 
 	t testing.TB
 }
 
-// NewNode makes the directories of a node.
+// NewNode creates the directories of a node.
 func NewNode(t testing.TB, name string) *Node {
 	t.Helper()
 	root := t.TempDir()
@@ -54,23 +54,23 @@ func (n *Node) must(err error) {
 	}
 }
 
-// Directory of a revision.
+// Directory returns the path of a revision's directory.
 func (n *Node) Directory(revision int) string {
 	return filepath.Join(n.Resources, fmt.Sprintf("etcd-pod-%d", revision))
 }
 
-// Generation of a directory.
+// Generation returns the path of a generation.
 func (n *Node) Generation(revision, number int) string {
 	return filepath.Join(n.Directory(revision), fmt.Sprintf("generation-%d", number))
 }
 
-// Manifest is where kubelet would look.
+// Manifest returns the path of the manifest that kubelet reads.
 func (n *Node) Manifest() string { return filepath.Join(n.Manifests, "etcd-pod.yaml") }
 
-// PairFiles are the paths of a pair relative to a generation.
+// PairFiles returns the paths of a pair relative to a generation.
 func PairFiles(leaf string) (cert, key string) { return certs + leaf + ".crt", certs + leaf + ".key" }
 
-// Add writes a generation without making it the one in use.
+// Add writes a generation without pointing at it.
 func (n *Node) Add(revision, number int, files map[string][]byte) {
 	n.t.Helper()
 	dir := n.Generation(revision, number)
@@ -96,7 +96,7 @@ func (n *Node) Install(revision, number int, files map[string][]byte) {
 	n.Write(n.Manifest(), n.ManifestText(revision))
 }
 
-// Point makes the pointer of a directory.
+// Point sets the pointer of a directory.
 func (n *Node) Point(revision int, target string) {
 	n.t.Helper()
 	link := filepath.Join(n.Directory(revision), "current")
@@ -104,7 +104,7 @@ func (n *Node) Point(revision int, target string) {
 	n.must(os.Symlink(target, link))
 }
 
-// Write writes a file with the directories that it needs.
+// Write writes a file and creates missing directories.
 func (n *Node) Write(file string, data []byte) {
 	n.t.Helper()
 	n.must(os.MkdirAll(filepath.Dir(file), 0o700))
@@ -114,7 +114,7 @@ func (n *Node) Write(file string, data []byte) {
 // mountPath is where a container sees the directory of its revision.
 const mountPath = "/etc/kubernetes/static-pod-resources"
 
-// ManifestText is the manifest of a revision.
+// ManifestText returns the manifest of a revision.
 func (n *Node) ManifestText(revision int) []byte {
 	current := mountPath + "/current/"
 	flags := []string{

@@ -11,10 +11,10 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Life of everything that this package makes.
+// Life is how long everything that this package issues is valid.
 const Life = 10 * time.Hour
 
-// Authority makes a CA that ends at a moment.
+// Authority creates a CA that ends at the given time.
 func Authority(t testing.TB, name string, end time.Time) *pki.Pair {
 	t.Helper()
 	key, err := pki.GenerateKey(pki.ECDSAP256)
@@ -24,7 +24,7 @@ func Authority(t testing.TB, name string, end time.Time) *pki.Pair {
 	return AuthorityOf(t, key, name, end)
 }
 
-// AuthorityOf makes a CA of a key that ends at a moment.
+// AuthorityOf creates a CA of the given key that ends at the given time.
 func AuthorityOf(t testing.TB, key crypto.Signer, name string, end time.Time) *pki.Pair {
 	t.Helper()
 	ca, err := pki.NewAuthorityOf(key, pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: time.Second, Backdate: Life}, end.Add(-time.Second))
@@ -34,7 +34,7 @@ func AuthorityOf(t testing.TB, key crypto.Signer, name string, end time.Time) *p
 	return ca
 }
 
-// Leaf makes a leaf for a member on the loopback that ends at a moment, or with its signer.
+// Leaf issues a leaf for a member on the loopback address. It ends at the given time, or with its signer.
 func Leaf(t testing.TB, ca *pki.Pair, name string, end time.Time) *pki.Pair {
 	t.Helper()
 	leaf, err := ca.Issue(pki.Profile{
@@ -47,7 +47,8 @@ func Leaf(t testing.TB, ca *pki.Pair, name string, end time.Time) *pki.Pair {
 	return leaf
 }
 
-// Files are those of a generation of this node: a peer and a serving leaf of one CA that ends at a moment, and the anchors.
+// Files returns the files of a generation of this node. They are a peer and a serving leaf of ca that end at the
+// given time, and the bundle of ca and anchors.
 func (n *Node) Files(ca *pki.Pair, end time.Time, anchors ...*pki.Pair) map[string][]byte {
 	n.t.Helper()
 	files := map[string][]byte{}

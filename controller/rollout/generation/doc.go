@@ -1,24 +1,24 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generation installs revisions of a static pod on the disk of its node, and prunes them. What is where,
-// registry/nodedisk says.
+// Package generation installs revisions of a static pod on the disk of its node, and prunes them. registry/nodedisk
+// defines the layout.
 //
-// A revision that changes nothing which the process reads at its start only (equal restart hash) becomes a generation
-// beside the running one, and the pointer is swapped: nobody restarts. Any other revision gets a directory of its own,
-// and then the manifest is replaced; nothing that the running process reads is touched. So a manifest that is put back
-// mounts its own directory with its own certificates.
+// A revision with an equal restart hash changes nothing that the process reads only at start. It becomes a generation
+// beside the running one, and the pointer is swapped, without a restart. Any other revision gets its own directory,
+// and then the manifest is replaced. What the running process reads is not touched. So a restored manifest mounts its
+// own directory with its own certificates.
 //
 // Invariants:
 //
-//   - The manifest and the pointer beside it name one complete generation, at every moment and after a loss of power at
-//     every moment (controller/durable).
+//   - The manifest and the pointer beside it name one complete generation at every moment, and after a power loss at
+//     any moment (controller/durable).
 //   - A generation never changes under its name. A damaged one is exchanged as a whole.
-//   - What an interrupted run has left, the next one removes.
-//   - Nothing is installed whose pairs do not match, or whose leaves none of its own anchors has signed. No valid leaf is
-//     replaced by an expired one.
-//   - Prune never removes what a manifest or a pointer names, and nothing at all while there is no manifest.
+//   - A run removes what an interrupted run has left.
+//   - A revision is not installed if its pairs do not match, or if it has a leaf that none of its own anchors signed.
+//     No valid leaf is replaced by an expired one.
+//   - Prune never removes what a manifest or a pointer names, and removes nothing while a manifest is missing.
 //
-// Writers of one node exclude each other by a lock. Readers need none; one that finds a defect while a writer is at work may
-// have looked at the old half of it, and looks again. The package starts no goroutine.
+// Writers on one node exclude each other by a lock. Readers need no lock. A reader that finds a defect during a write
+// may have read part of the old state, and must read again. The package starts no goroutine.
 package generation

@@ -11,10 +11,10 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// checkExpiry refuses what would take valid leaves from the node, or bring it nothing but expired ones. Such a revision is
-// left over from before leaves were reissued, as after a recovery: a newer one follows. Where what is installed has expired
-// as well nothing is lost, and nothing is refused, so that a rerun completes what was begun. installed is nil if there is
-// none; what cannot be read of it is of no use to the process either.
+// checkExpiry refuses a revision that would replace valid leaves by expired ones, or install only expired ones. Such
+// a revision is from before leaves were reissued, as after a recovery, and a newer one follows. If what is installed
+// has expired as well, nothing is lost or refused, so that a rerun can complete an installation. installed is nil if
+// there is none; its unreadable parts are of no use to the process either.
 func (o *order) checkExpiry(installed *nodedisk.Generation) error {
 	if o.Now.IsZero() {
 		return nil

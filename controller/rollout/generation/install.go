@@ -18,20 +18,20 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// Result says what an installation has done.
+// Result is the outcome of an installation.
 type Result struct {
 	// Changed is false if everything was in its place.
 	Changed bool
-	// Restart tells whether a manifest was replaced, so that kubelet restarts the pod.
+	// Restart reports whether a manifest was replaced, so that kubelet restarts the pod.
 	Restart bool
-	// Directory is that of the manifest, Generation that of the pointer.
+	// Directory is the revision of the manifest, Generation the revision of the pointer.
 	Directory  int
 	Generation int
 }
 
-// Install puts a revision on the node, or completes that. It waits for the lock until ctx ends, and also stops between
-// two steps when ctx ends; then, as after any error, what was installed before is still whole and in use, or the new
-// revision is. It refuses with ErrNewer or ErrContent before it writes anything.
+// Install installs a revision, or completes an interrupted installation. It waits for the lock until ctx ends, and
+// stops between two steps when ctx ends. After that or any error, either the old or the new revision is complete and
+// in use. It returns ErrNewer or ErrContent before it writes anything.
 func (n *Node) Install(ctx context.Context, request Request) (Result, error) {
 	o, err := request.check()
 	if err != nil {
@@ -66,7 +66,7 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 		return Result{}, err
 	}
 	if inPlace {
-		// The manifests of the directory stay; those of kubelet are what was just read.
+		// The manifests in the directory stay; kubelet's are those just read.
 		result.Directory = installed.Revision
 		if wanted, err = o.manifests(n.layout, installed.Revision); err != nil {
 			return Result{}, err
@@ -89,7 +89,7 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 			if inPlace {
 				return
 			}
-			// Together: each of the static pods restarts anyway, and those who need them wait once.
+			// All at once: each of the static pods restarts anyway, so their clients wait only once.
 			for _, m := range wanted {
 				result.Restart = manifests.File(m.pod.ManifestName(), m.text) || result.Restart
 			}
@@ -104,7 +104,7 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 			return Result{}, fmt.Errorf("install revision %d: %w", o.Revision, err)
 		}
 	}
-	// A manifest that stays may have been replaced and not synced by an earlier run, or have another mode by now.
+	// An earlier run may have replaced a manifest without a sync, or its mode may have changed.
 	for _, m := range wanted {
 		if m.pod.ReadManifest(n.manifests, ".").Defects.Has(nodedisk.FileMode) {
 			manifests.Chmod(m.pod.ManifestName(), nodedisk.PlainMode)
@@ -114,9 +114,9 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 	return result, manifests.Err
 }
 
-// before reads what is installed and refuses what may not follow it. A manifest that the installer has not made counts as
-// none: it is replaced. The manifest is that of the static pod that the rollout is named after, and the generation the one
-// that the pointer beside it names, nil if it names none.
+// before reads what is installed and refuses an order that may not follow it. A manifest that the installer did not
+// write counts as none and is replaced. The manifest returned belongs to the rollout's namesake static pod. The
+// generation is the one that its pointer names, or nil.
 func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error) {
 	var installed nodedisk.Manifest
 	for _, pod := range n.layout.Pods() {
@@ -143,7 +143,7 @@ func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error
 	return &installed, current, nil
 }
 
-// pointedAt is the generation that the pointer beside a manifest names, nil if it names none.
+// pointedAt returns the generation that the pointer beside a manifest names, or nil.
 func (n *Node) pointedAt(m *nodedisk.Manifest) *nodedisk.Generation {
 	dir := n.layout.DirectoryName(m.Revision)
 	pointer := n.layout.ReadPointer(n.resources, dir)
@@ -153,15 +153,14 @@ func (n *Node) pointedAt(m *nodedisk.Manifest) *nodedisk.Generation {
 	return n.layout.ReadGeneration(n.resources, path.Join(dir, nodedisk.GenerationName(pointer.Generation)), pointer.Generation)
 }
 
-// wrote tells whether a generation is what the order would write.
 func (o *order) wrote(g *nodedisk.Generation) bool {
 	return len(g.Defects) == 0 && g.Record.ContentHash == o.record.ContentHash && g.Record.RestartHash == o.record.RestartHash &&
 		g.Record.Node == o.record.Node && maps.Equal(g.Record.Files, o.record.Files)
 }
 
-// canReload tells whether the static pods would run the order without a restart: the order is equal in all that the
-// processes read at their start, and the manifest of each differs in nothing but the revision. The manifest that is given is
-// that of the static pod that the rollout is named after: its companions have to mount the same directory.
+// canReload reports whether the static pods can run the order without a restart. The order must equal all that the
+// processes read at start, and each manifest may differ only in the revision. installed is the manifest of the
+// rollout's namesake static pod; companions must mount the same directory.
 func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
 	if installed == nil || installed.RestartHash != o.RestartHash {
 		return false, nil
@@ -193,8 +192,8 @@ func (n *Node) ensureDirectory(w *durable.Writer, dir string) {
 	w.Sync(".")
 }
 
-// ensureGeneration writes the generation, unless it is there and whole. One that is damaged is exchanged at once: the
-// pointer may name it.
+// ensureGeneration writes the generation unless it exists and is intact. A damaged one is exchanged atomically,
+// because the pointer may name it.
 func (n *Node) ensureGeneration(w *durable.Writer, dir string, o *order) (changed bool) {
 	name := path.Join(dir, nodedisk.GenerationName(o.Revision))
 	there, err := nodedisk.IsDirectory(n.resources, name)

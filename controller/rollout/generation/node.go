@@ -16,13 +16,13 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// Node is the disk of one node, seen by one rollout. It is safe for concurrent use.
+// Node is the disk of one node as one rollout sees it. It is safe for concurrent use.
 type Node struct {
 	layout               nodedisk.Layout
 	resources, manifests durable.FileSystem
 }
 
-// Open is for directories both of which have to exist. It writes nothing.
+// Open opens a node whose directories both exist. It writes nothing.
 func Open(layout nodedisk.Layout) (*Node, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func Open(layout nodedisk.Layout) (*Node, error) {
 	return n, nil
 }
 
-// Create is Open, after it has made the resource directory if there is none, for a first installation. The directory of
-// manifests belongs to kubelet: if it is missing, so is kubelet's configuration, or the path is wrong.
+// Create is Open for a first installation: it creates a missing resource directory. The manifest directory belongs to
+// kubelet; if it is missing, kubelet is not configured or the path is wrong.
 func Create(layout nodedisk.Layout) (*Node, error) {
 	if _, err := os.Stat(layout.ResourceDirectory); !errors.Is(err, fs.ErrNotExist) {
 		return Open(layout)
@@ -52,7 +52,7 @@ func Create(layout nodedisk.Layout) (*Node, error) {
 	return Open(layout)
 }
 
-// Installed is what the node runs at its next start of the static pod.
+// Installed returns what the node runs from the next start of the static pod.
 func (n *Node) Installed() (*nodedisk.Installed, error) {
 	return n.layout.ReadInstalled(n.resources, n.manifests)
 }
@@ -61,8 +61,8 @@ func (n *Node) lock(ctx context.Context) (release func() error, err error) {
 	return durable.Lock(ctx, n.resources, n.layout.LockName())
 }
 
-// clean removes what an interrupted run has left. Whoever calls it holds the lock. All directories are synced, because the
-// interrupted run may also have removed something that would come back.
+// clean removes what an interrupted run has left. The caller holds the lock. It syncs all directories, because an
+// interrupted run may also have removed something that a power loss would bring back.
 func (n *Node) clean() error {
 	resources, manifests := &durable.Writer{FS: n.resources}, &durable.Writer{FS: n.manifests}
 	entries, err := fs.ReadDir(n.resources, ".")

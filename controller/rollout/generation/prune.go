@@ -18,27 +18,27 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// Reasons to keep something that was up for removal, beside those of defects.
+// Reasons to keep a candidate for removal, besides those of defects.
 const (
-	// InUse is what the manifest or a protected revision needs.
+	// InUse means that the manifest or a protected revision needs it.
 	InUse nodedisk.Reason = "InUse"
-	// NotARevision is a name NAME-pod-SUFFIX whose suffix is no revision.
+	// NotARevision means that the name is NAME-pod-SUFFIX, but no directory of a revision.
 	NotARevision nodedisk.Reason = "NotARevision"
 )
 
-// Pruned says what Prune has removed and what it has left alone.
+// Pruned is the outcome of Prune.
 type Pruned struct {
 	// Removed are paths below the resource directory.
 	Removed []string
-	// Kept are directories and generations that were up for removal, and why they are still there.
+	// Kept are directories and generations that were candidates for removal, and why they remain.
 	Kept nodedisk.Defects
 }
 
-// Prune removes the directories of revisions up to maxEligible that are not protected, and in the directories that it
-// keeps the generations of such revisions. Whatever the arguments say, it keeps what a manifest of kubelet mentions,
-// what the pointer of a kept directory names, and a directory that holds a protected generation. Without a manifest it
-// removes nothing: a person may have moved the manifest away to stop the pod, and will put it back. Any manifest counts that
-// kubelet runs: one may be that of a static pod which is no companion any more.
+// Prune removes unprotected directories of revisions up to maxEligible, and unprotected generations up to maxEligible
+// in the remaining directories. It always keeps what a manifest of kubelet mentions, what the pointer of a kept
+// directory names, and directories with a protected generation. If a manifest of the rollout is missing, it removes
+// nothing: an operator may have moved it to stop the pod, and will restore it. Every manifest that kubelet runs
+// counts, because one may belong to a former companion.
 func (n *Node) Prune(ctx context.Context, protected sets.Set[int], maxEligible int) (Pruned, error) {
 	release, err := n.lock(ctx)
 	if err != nil {
@@ -87,7 +87,8 @@ func (p *pruning) run(ctx context.Context) error {
 	return nil
 }
 
-// readManifests finds out which directories are named. It is not whole if a static pod of the rollout has no manifest.
+// readManifests finds the directories that manifests name. whole is false if a static pod of the rollout has no
+// manifest.
 func (p *pruning) readManifests() (whole bool, err error) {
 	whole = true
 	own := sets.New[string]()
@@ -148,7 +149,7 @@ func (p *pruning) generations(dir string) []int {
 	return out
 }
 
-// pruneGenerations removes generations of a directory that stays. Without a pointer that can be read, none of them.
+// pruneGenerations removes generations of a kept directory. If its pointer is unreadable, it removes none.
 func (p *pruning) pruneGenerations(dir string, generations []int) {
 	pointer := p.node.layout.ReadPointer(p.node.resources, dir)
 	for _, d := range pointer.Defects {

@@ -18,32 +18,32 @@ import (
 
 // Request asks to install a revision.
 type Request struct {
-	// Content as this node sees it: the template, all that is read at start, and of reloaded Secrets what this node needs.
+	// Content as this node sees it: the template, everything read at start, and this node's part of reloaded Secrets.
 	Content  revision.Content
 	Revision int
-	// ContentHash is that of the whole revision, which a node cannot compute: it is recorded.
+	// ContentHash of the whole revision. A node cannot compute it and only records it.
 	ContentHash string
-	// RestartHash is what the hash of Content has to be; "" if the caller does not know.
+	// RestartHash is the expected hash of Content. It is empty if the caller does not know it.
 	RestartHash string
 	NodeName    string
 	NodeIP      string
-	// Permitted is what the StaticPodClass permits of the pod. Without one nothing is installed.
+	// Permitted is what the StaticPodClass permits of the pod. Without it nothing is installed.
 	Permitted *configv1alpha1.PermittedPod
-	// Companions is what it permits of each of the companions.
+	// Companions is what the StaticPodClass permits of each companion.
 	Companions map[string]*configv1alpha1.PermittedPod
-	// Now is what the leaves are not to have expired at; zero if their dates do not matter.
+	// Now is the time at which the leaves must be valid. If zero, their expiry is not checked.
 	Now time.Time
 }
 
-// Errors of Install that a caller tells apart with errors.Is.
+// Errors of Install for errors.Is.
 var (
-	// ErrNewer: the node has a later revision than the one asked for.
+	// ErrNewer: the node has a later revision than the requested one.
 	ErrNewer = errors.New("a more recent revision is on this node")
-	// ErrContent: what was asked for must not be installed anywhere; trying again does not help.
+	// ErrContent: the revision must not be installed on any node. A retry does not help.
 	ErrContent = errors.New("the content of the revision is refused")
 )
 
-// order is a Request that was checked, with what follows from it.
+// order is a checked Request with what follows from it.
 type order struct {
 	Request
 	files  map[string][]byte
@@ -76,15 +76,14 @@ func (r Request) check() (*order, error) {
 	}}, nil
 }
 
-// manifest of one of the static pods of the node.
 type manifest struct {
-	// pod is the layout as that static pod sees it.
+	// pod is the layout as seen by that static pod.
 	pod  nodedisk.Layout
 	text []byte
 }
 
-// manifests makes those that mount the directory of a revision, which is not always the revision of the order. That of the
-// static pod that the rollout is named after is the last.
+// manifests renders the manifests that mount the directory of revision n, which may differ from the order's revision.
+// The manifest of the rollout's namesake static pod comes last.
 func (o *order) manifests(l nodedisk.Layout, n int) ([]manifest, error) {
 	pods, out := l.Pods(), make([]manifest, 0, len(l.Companions)+1)
 	if len(o.Content.Companions) != len(l.Companions) {

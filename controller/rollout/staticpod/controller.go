@@ -25,13 +25,13 @@ import (
 // FieldManager owns what this controller writes.
 const FieldManager = "certrotation-controller"
 
-// Inventory is what the controller asks of registry/view/inventory.
+// Inventory is implemented by registry/view/inventory.
 type Inventory interface {
-	// Namespace answers from the cache, nil if nothing is known.
+	// Namespace reads from the cache. It returns nil for an unknown namespace.
 	Namespace(namespace string) *inventory.Namespace
 }
 
-// workers are how many namespaces are worked on at a time.
+// workers is how many namespaces are worked on at a time.
 const workers = 4
 
 // QuorumChecker asks the members of an etcd cluster.
@@ -43,16 +43,16 @@ type QuorumChecker interface {
 type Config struct {
 	Client    kubernetes.Interface
 	Inventory Inventory
-	// Quorum is asked where a configuration has one.
+	// Quorum is asked if a configuration has a quorum.
 	Quorum   QuorumChecker
 	Recorder events.EventRecorder
-	// Metrics to register at, nil for none.
+	// Metrics is where metrics are registered. It may be nil.
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 }
 
-// Controller brings revisions to the nodes. Make one with New.
+// Controller rolls revisions out to nodes. Create one with New.
 type Controller struct {
 	client    kubernetes.Interface
 	inventory Inventory
@@ -72,7 +72,7 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// settle is how long after a write of ours the next look is taken: what it brings about takes a moment.
+// settle is the delay of the next reconciliation after this controller's own write, whose effects take a moment.
 const settle = 20 * time.Millisecond
 
 // New returns a Controller that does nothing before Run.
@@ -101,12 +101,12 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// NamespaceChanged has the namespace looked at. It does not block.
+// NamespaceChanged enqueues the namespace. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) {
 	c.queue.Add(namespace)
 }
 
-// Run works until ctx ends. A write that is in progress then is finished first.
+// Run works until ctx ends, and then finishes a running write.
 func (c *Controller) Run(ctx context.Context) {
 	c.watches.start(ctx)
 	c.queue.Run(ctx)
@@ -121,8 +121,8 @@ func (c *Controller) work(ctx context.Context, namespace string) error {
 	return err
 }
 
-// Reconcile takes one look at each rollout of a namespace and does what is next. It returns after what time it has to be
-// called again although nothing has changed, zero for never.
+// Reconcile takes the next step of each rollout in a namespace. It returns when to reconcile again without a change,
+// or zero for never.
 func (c *Controller) Reconcile(ctx context.Context, namespace string) (time.Duration, error) {
 	known := c.inventory.Namespace(namespace)
 	c.watches.keep(namespace, known != nil && len(known.Rollouts) > 0) //nolint:contextcheck // a watch outlives the look that begins it

@@ -23,9 +23,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// makeRevision makes a revision of the content of this look: first the ConfigMap that stands for it, then the copies, and
-// then it is complete. Each step is taken only if it was not before, so that it can be cut off anywhere: the next look
-// goes on, or begins the same number anew if the sources have changed meanwhile.
+// makeRevision creates a revision from the content of this pass: its ConfigMap, then the copies, then it is marked
+// complete. Each step is skipped if done, so after an interruption the next pass continues, or restarts the same
+// number if the sources have changed.
 func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
 	if l.content == nil {
 		return apply.ErrStale
@@ -90,7 +90,7 @@ func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap) e
 	return nil
 }
 
-// copyMeta is the metadata of a copy. It goes when the ConfigMap of its revision goes.
+// copyMeta is the metadata of a copy. The copy is deleted together with the ConfigMap of its revision.
 func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: l.namespace, Name: revision.CopyName(name, number),
@@ -99,23 +99,22 @@ func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav
 	}
 }
 
-// errForeign says that something else has the name of a copy.
 var errForeign = errors.New("it exists and is not a copy of this revision: rename it or remove it")
 
-// outdated says whether a copy has to be made anew. One that is no copy is never touched.
+// outdated reports whether a copy must be replaced. Any other object is never touched.
 func (l *look) outdated(live metav1.Object, status *corev1.ConfigMap, immutable *bool, same bool) (bool, error) {
 	if !l.isCopy(live, status.Name) {
 		return false, errForeign
 	}
 	for _, owner := range live.GetOwnerReferences() {
-		// The garbage collector is about to delete what belonged to a ConfigMap that is gone.
+		// The garbage collector will delete a copy whose owner ConfigMap is gone.
 		same = same && owner.UID == status.UID
 	}
 	return !same || !ptr.Deref(immutable, false), nil
 }
 
-// isCopy says whether an object belongs to a revision: by its owner, or, as certrotation render makes them without one, by
-// the label of the rollout.
+// isCopy reports whether an object belongs to a revision: by its owner, or, if it has none, by the label of the
+// rollout. `certrotation render` creates copies without an owner.
 func (l *look) isCopy(live metav1.Object, status string) bool {
 	for _, owner := range live.GetOwnerReferences() {
 		if owner.Kind == "ConfigMap" && owner.Name == status {
@@ -140,7 +139,7 @@ func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, num
 	return nil
 }
 
-// configMapOf puts what is text into data, as it was written.
+// configMapOf puts text into data unchanged, and everything else into binaryData.
 func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigMap {
 	out := &corev1.ConfigMap{ObjectMeta: meta, Immutable: new(true), Data: map[string]string{}}
 	for key, value := range data {

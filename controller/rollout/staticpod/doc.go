@@ -1,32 +1,35 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package staticpod brings numbered revisions of certificates, trust and manifests to the static pods of nodes. It reads
-// what is there, asks registry/rollout what is next, and does that. It knows no rule of the rollout; it knows how to cut a
-// revision, to run an installer or a pruner on a node, and to say what goes on.
+// Package staticpod rolls numbered revisions of certificates, trust bundles and manifests out to the static pods of
+// nodes. It is one loop: observe, registry/rollout.Assess, report, act. The rollout rules are in registry/rollout.
+// This package cuts revisions, runs installer and pruner pods on nodes, and reports.
 //
 // Invariants:
 //
-//   - Every decision is made on live reads of one look: nodes, pods, revisions, sources, and the quorum if that matters.
-//     The watches only say when to look.
-//   - The status is written before anything is begun on a node. Every step can be cut off; the next look goes on.
-//   - A revision is made of what was read at one moment, and of nothing that is not as its aggregate wants it. Copies are
-//     immutable and belong to the ConfigMap of their revision. What is not a copy of ours is neither changed nor deleted.
-//   - An installer pod refers to the pairs of its own node only, in a Secret NAME-REVISION-NODE of that node, so that the Node
-//     authorizer lets no kubelet read those of another one. It asks the API for nothing, has no token, and is not privileged:
-//     the ServiceAccount installer-sa has no rights at all, and no Role is made for it.
-//   - What runs on a node is what a StaticPodClass permits: its image, its directories, and the shape of the pod, judged before
-//     a revision is cut and again by the installer. Without a class nothing is begun, and no source is read.
-//   - What an installer gets is what the revision recorded: the copies are proven before, and the installer compares the hash.
-//   - When nothing is to be done nothing is written.
+//   - Every decision uses live reads of one pass: nodes, pods, revisions, sources, and the quorum if it matters.
+//     Watches only enqueue.
+//   - The status is written before anything starts on a node. Every step may be interrupted; the next pass continues.
+//   - A revision holds what was read at one moment, and only what is in sync with its aggregate. Copies are immutable
+//     and owned by the ConfigMap of their revision. Objects that are not copies of this rollout are neither changed
+//     nor deleted.
+//   - An installer pod refers only to the pairs of its own node, in a Secret NAME-REVISION-NODE. So the Node
+//     authorizer lets no kubelet read the pairs of another node. The pod makes no API request, has no token, and is
+//     not privileged. Its ServiceAccount installer-sa has no rights, and no Role exists for it.
+//   - A StaticPodClass permits what runs on a node: the image, the directories, and the shape of the pod. The
+//     controller checks that before it cuts a revision, and the installer checks it again. Without a class, nothing
+//     starts and no source is read.
+//   - An installer gets what the revision recorded: the controller verifies the copies first, and the installer
+//     compares the hash.
+//   - If there is nothing to do, nothing is written.
 //
-// It is one loop in the place of the static pod controllers of cluster-etcd-operator: observe, registry/rollout.Assess, report,
-// act. docs/comparison.md says of each of their controllers, conditions, events and metrics where it is here.
+// The loop replaces the static pod controllers of cluster-etcd-operator. docs/comparison.md says where each of their
+// controllers, conditions, events and metrics is here.
 //
 // Events are on the ConfigMap of the aggregate, which a BundleStatus stands for. Conditions are in the ConfigMap
-// NAME-rollout; registry/rollout.Decode reads it. To have a revision installed on a node again, delete its installer pods
-// of that node, and remove the annotation of the node from the ConfigMap of the revision.
+// NAME-rollout; registry/rollout.Decode reads it. To reinstall a revision on a node, delete its installer pods of
+// that node, and remove the node's annotation from the ConfigMap of the revision.
 //
-// Goroutines: Run starts the workers and the watches and ends when they have ended. A worker owns a namespace while it
-// works on it. NamespaceChanged may be called from anywhere at any time.
+// Goroutines: Run starts the workers and the watches, and returns when they have ended. A worker owns a namespace
+// while it works on it. NamespaceChanged may be called from any goroutine at any time.
 package staticpod

@@ -20,8 +20,7 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// The InstallerController of library-go. runInstaller makes the pod that the decision asks for; that the pod is there
-// already means that a look before this one has made it.
+// runInstaller is library-go's InstallerController. AlreadyExists means that an earlier pass has created the pod.
 func (l *look) runInstaller(ctx context.Context, action *rollout.Action) error {
 	node, r := l.node(action.Node, action.NodeUID), l.latest()
 	if node == nil || r == nil || r.Number != action.Revision {
@@ -41,7 +40,7 @@ func (l *look) runInstaller(ctx context.Context, action *rollout.Action) error {
 	return nil
 }
 
-// node returns the one of this look, nil if it is another one by now.
+// node returns the node of this pass, nil if the name now belongs to another UID.
 func (l *look) node(name, uid string) *rollout.Node {
 	for i := range l.state.Nodes {
 		if n := &l.state.Nodes[i]; n.Name == name && n.UID == uid {
@@ -51,7 +50,8 @@ func (l *look) node(name, uid string) *rollout.Node {
 	return nil
 }
 
-// deletePod deletes a pod of ours. It gets the time to end by itself, and stays visible until kubelet says that it has.
+// deletePod deletes an installer or pruner pod. Its grace period applies, and it stays visible until the kubelet
+// reports its end.
 func (l *look) deletePod(ctx context.Context, name string) error {
 	if err := apply.Gone(l.pods().Delete(ctx, name, "", "")); err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
@@ -59,7 +59,6 @@ func (l *look) deletePod(ctx context.Context, name string) error {
 	return nil
 }
 
-// markInstalled records the UID of a node on a revision.
 func (l *look) markInstalled(ctx context.Context, action *rollout.Action) error {
 	name := revision.StatusName(action.Revision)
 	empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -73,7 +72,7 @@ func (l *look) markInstalled(ctx context.Context, action *rollout.Action) error 
 	return err
 }
 
-// The InstallerStateController of library-go: what the installer pods are like.
+// observeInstaller is library-go's InstallerStateController.
 func (l *look) observeInstaller(pod *corev1.Pod) {
 	number, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
 	if !ok {
@@ -102,7 +101,7 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// endedAt is when the last container of a pod ended. A pod that kubelet refused has none that did.
+// endedAt is when the last container of a pod ended. A pod that the kubelet refused has none; its creation counts.
 func endedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	for i := range pod.Status.ContainerStatuses {
@@ -113,7 +112,6 @@ func endedAt(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// progress says what a pod waits for, or how it has ended.
 func progress(pod *corev1.Pod) (waiting, message string) {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]
@@ -135,7 +133,7 @@ func ending(pod *corev1.Pod, t *corev1.ContainerStateTerminated) string {
 	return "exit code " + strconv.Itoa(int(t.ExitCode)) + ": " + text
 }
 
-// notLater bounds a time that a node has written, whose clock may be wrong.
+// notLater caps a time at now, because a node wrote it and its clock may be wrong.
 func (l *look) notLater(at time.Time) time.Time {
 	if at.After(l.now) {
 		return l.now
@@ -143,7 +141,7 @@ func (l *look) notLater(at time.Time) time.Time {
 	return at
 }
 
-// outcome is what an installer says of its end: a line of JSON, or the end of its log if it did not come to that.
+// outcome returns what an installer reports of its end: its last line of JSON, or else the end of its log.
 func outcome(message string) string {
 	message = strings.TrimSpace(message)
 	var said struct{ Reason, Error string }
@@ -153,10 +151,11 @@ func outcome(message string) string {
 	return said.Reason + ": " + said.Error
 }
 
-// serviceAccount is what installers and pruners run as. It has no rights, because they ask the API for nothing.
+// serviceAccount is the ServiceAccount of installers and pruners. It has no rights, because they make no API request.
 const serviceAccount = "installer-sa"
 
-// The BackingResourceController of library-go: it sees to the ServiceAccount whenever a pod is about to need it.
+// ensureServiceAccount is library-go's BackingResourceController. It runs before each pod that needs the
+// ServiceAccount.
 func (l *look) ensureServiceAccount(ctx context.Context) error {
 	err := l.writeServiceAccount(ctx)
 	l.memory.failed(l.id(), rollout.BackingResourceController, err)
@@ -170,7 +169,7 @@ func (l *look) writeServiceAccount(ctx context.Context) error {
 			if !exists {
 				account.Labels = map[string]string{revision.LabelRollout: l.name}
 			}
-			// One that somebody else has made stays as it is: the pods mount no token in any case.
+			// An existing one without the label stays as it is: the pods mount no token in any case.
 			if account.Labels[revision.LabelRollout] == l.name {
 				account.AutomountServiceAccountToken = new(false)
 			}

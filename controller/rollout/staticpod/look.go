@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// look is one examination of one rollout: what is, by live reads, and what is done about it.
+// look is one pass over one rollout.
 type look struct {
 	*Controller
 
@@ -27,9 +27,9 @@ type look struct {
 	name      string
 	now       time.Time
 
-	// stored is the ConfigMap with the status, nil if there is none.
+	// stored is the status ConfigMap, nil if there is none.
 	stored *corev1.ConfigMap
-	// content is that of the sources, nil if they are not usable.
+	// content is the content of the sources, nil if they are not usable.
 	content *revision.Content
 	state   *rollout.State
 }
@@ -46,7 +46,7 @@ func (l *look) pods() apply.Writer[*corev1.Pod] {
 	return apply.To(l.client.CoreV1().Pods(l.namespace), "pods", l.by)
 }
 
-// work reads, judges, writes the status, and does what is to be done, in this order.
+// work observes, assesses, writes the status, and acts, in this order.
 func (l *look) work(ctx context.Context) (time.Duration, error) {
 	if err := l.observe(ctx); err != nil {
 		return 0, err
@@ -73,8 +73,7 @@ func (l *look) work(ctx context.Context) (time.Duration, error) {
 	return max(assessment.Recheck.Sub(l.clock.Now()), settle), nil
 }
 
-// observe makes the State. Each part is read by the controller that it belongs to. Where no class permits the rollout, its
-// sources are not read.
+// observe fills the State. Without a class that permits the rollout, the sources are not read.
 func (l *look) observe(ctx context.Context) error {
 	l.state = &rollout.State{Name: l.name, Limits: l.limits(), Failures: l.memory.failures(l.id()), Now: l.now}
 	reads := []func(context.Context) error{l.observeStatus, l.observeNodes, l.observePods, l.observeRevisions}
@@ -113,7 +112,6 @@ func (l *look) limits() rollout.Limits {
 	}
 }
 
-// ask observes the quorum for the decision of this look.
 func (l *look) ask(ctx context.Context) {
 	observation, err := l.quorum.Check(ctx, l.namespace, l.rollout.Configuration, l.rollout.Config.Quorum, l.nodes())
 	if err != nil {
@@ -123,7 +121,6 @@ func (l *look) ask(ctx context.Context) {
 	l.state.Quorum.Observation = &observation
 }
 
-// nodes are those of the live list, as the quorum checker takes them.
 func (l *look) nodes() []*inventory.Node {
 	out := make([]*inventory.Node, 0, len(l.state.Nodes))
 	for i := range l.state.Nodes {
@@ -141,7 +138,7 @@ func (l *look) nodes() []*inventory.Node {
 // writeTimeout bounds the reads and the writes of one action.
 const writeTimeout = 30 * time.Second
 
-// perform does one action. It is finished even if ctx ends meanwhile.
+// perform executes one action, and finishes it even if ctx ends meanwhile.
 func (l *look) perform(ctx context.Context, action *rollout.Action) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -172,7 +169,7 @@ func (l *look) execute(ctx context.Context, action *rollout.Action) error {
 	return fmt.Errorf("action %q is unknown", action.Kind)
 }
 
-// controllerOf names the controller that does an action, by whose condition a failure is shown.
+// controllerOf returns the controller whose condition shows the failure of an action.
 func controllerOf(kind rollout.ActionKind) string {
 	switch kind {
 	case rollout.CreateRevision, rollout.CompleteRevision:

@@ -14,31 +14,30 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// id of a rollout.
 type id struct{ namespace, name string }
 
 func (l *look) id() id { return id{namespace: l.namespace, name: l.name} }
 
-// remembered is what is known of one rollout between two looks. Nothing that matters for safety is in it: a process that
-// starts anew waits a little longer at most, and says some things again.
+// remembered is what the controller knows of one rollout between two passes. Safety never depends on it: a restarted
+// process waits a little longer at most, and repeats some reports.
 type remembered struct {
 	status *rollout.Status
-	// hash is the content of the sources since the time since, and differs is since when it is not that of the latest
-	// revision.
+	// hash is the content hash of the sources since the time since. differs is when it began to differ from the
+	// latest revision.
 	hash           string
 	since, differs time.Time
-	// copies is the latest revision whose copies were seen to be complete, and lacks what the nodes do not find in it.
+	// copies is the latest revision whose copies were all found, and keys holds the data keys of its Secrets.
 	copies int
-	// checked is what was last found usable or not: problem is "" if it was, and missing is what its manifest allows for.
+	// checked identifies the last checked content. problem is why it is not usable, "" if it is; missing is
+	// Limits.Missing for its manifests.
 	checked, problem string
 	missing          time.Duration
 	keys             map[string]map[string]bool
-	// installers that were seen, by the name of the node.
+	// installers are the installer pods last seen, by node name.
 	installers map[string]string
 	failures   map[string]string
 }
 
-// memory of all rollouts.
 type memory struct {
 	mu    sync.Mutex
 	known map[id]*remembered
@@ -46,7 +45,7 @@ type memory struct {
 
 func newMemory() *memory { return &memory{known: map[id]*remembered{}} }
 
-// with calls fn with what is remembered of a rollout.
+// with calls fn with what is remembered of a rollout, under the lock.
 func (m *memory) with(of id, fn func(*remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +57,7 @@ func (m *memory) with(of id, fn func(*remembered)) {
 	fn(r)
 }
 
-// keep forgets the rollouts of a namespace that are not in it any more.
+// keep drops the rollouts that the namespace no longer has.
 func (m *memory) keep(namespace string, known *inventory.Namespace) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,7 +71,7 @@ func (m *memory) keep(namespace string, known *inventory.Namespace) {
 	}
 }
 
-// failed remembers that a controller has failed, or that it has not.
+// failed records the error of a controller, or clears it if err is nil or benign.
 func (m *memory) failed(of id, controller string, err error) {
 	m.with(of, func(r *remembered) {
 		delete(r.failures, controller)
@@ -88,7 +87,6 @@ func (m *memory) failures(of id) map[string]string {
 	return out
 }
 
-// statuses are the latest ones of all rollouts.
 func (m *memory) statuses() map[id]*rollout.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,7 +15,6 @@ const (
 	metricsSubsystem = "rollout"
 )
 
-// meters count what the controller does.
 type meters struct {
 	attempts *metrics.CounterVec
 	failures *metrics.CounterVec
@@ -52,7 +51,7 @@ func (m *meters) started(of id, action *rollout.Action) {
 	}
 }
 
-// changed counts the failures that are new.
+// changed counts the installer failures that are new in after.
 func (m *meters) changed(of id, before, after *rollout.Status) {
 	for _, e := range rollout.Events(of.name, before, after) {
 		if e.Reason == rollout.EventInstallerPodFailed {
@@ -65,7 +64,7 @@ func (m *meters) wrote(verb, resource, result string) {
 	m.writes.WithLabelValues(verb, resource, result).Inc()
 }
 
-// statusCollector shows the status of every rollout at the moment of the scrape.
+// statusCollector exports the status of every rollout at scrape time.
 type statusCollector struct {
 	metrics.BaseStableCollector
 

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// The NodeController of library-go: which nodes run the static pod. They are read live, so that one that was made anew
-// under the same name is never taken for the one before.
+// observeNodes is library-go's NodeController. It reads live, so a recreated node is never taken for the former one
+// of the same name.
 func (l *look) observeNodes(ctx context.Context) error {
 	selector, err := metav1.LabelSelectorAsSelector(&l.rollout.Config.NodeSelector)
 	if err != nil {
@@ -41,8 +41,8 @@ func (l *look) observeNodes(ctx context.Context) error {
 	return nil
 }
 
-// unfit says that none of the leaves in the aggregate is for the node: there is nothing of that Secret that it may see. A
-// node that has just joined is so for a moment.
+// unfit returns why a node is left out, "" if it is not. No leaf of the aggregate is for such a node, so it may see
+// nothing of that Secret. This holds for a moment after a node joins.
 func (l *look) unfit(node string) string {
 	secret := l.aggregateSecret()
 	if secret == "" || len(l.rollout.Leaves[node]) > 0 {
@@ -58,7 +58,7 @@ func nodeOf(node *corev1.Node) rollout.Node {
 	return out
 }
 
-// readiness of a node, and why it is not ready. The text holds nothing that changes while that goes on.
+// readiness reports whether a node is ready, and why not. The text stays the same while the cause lasts.
 func readiness(node *corev1.Node) (ready bool, why string) {
 	for _, c := range node.Status.Conditions {
 		if c.Type != corev1.NodeReady {
@@ -72,8 +72,8 @@ func readiness(node *corev1.Node) (ready bool, why string) {
 	return false, "kubelet has not reported yet"
 }
 
-// believed is the first InternalIP of a node that the configuration believes to be its own. A node that the cache does not
-// know yet, or knows by another address, has none for a moment.
+// believed returns the first InternalIP of a node that the configuration accepts as its own. It is "" for a moment,
+// while the cache lacks the node or knows it by another address.
 func (l *look) believed(node *corev1.Node) string {
 	at := slices.IndexFunc(l.rollout.Nodes, func(n *inventory.Node) bool { return n.UID == node.UID })
 	if at < 0 {

@@ -18,11 +18,11 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// prepareNode makes the Secret with the node's own pairs of the aggregate, which is the only one with pairs that its
-// installer refers to. It returns the ContentHash of what the node sees, for the installer to compare. The copies are
-// proven first: what somebody has put in their place does not get to a node.
+// prepareNode creates the Secret with the node's own pairs of the aggregate, the only one with pairs that its
+// installer refers to. It returns the ContentHash of what the node sees, which the installer compares. It verifies
+// the copies first, so that a replaced copy reaches no node.
 //
-// It is made when the installer is, so that a node which joins later finds its own.
+// It runs together with the installer, so a node that joins later gets its own Secret.
 func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.Revision) (hash string, err error) {
 	copies, problem, err := l.readObjects(ctx, func(name string) string { return revision.CopyName(name, r.Number) })
 	if err != nil {
@@ -57,12 +57,11 @@ func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.R
 	return own.ContentHash(), l.copySecret(ctx, status, meta, own.Secrets[aggregate])
 }
 
-// nodeCopyLabels find the copies of all nodes, those of nodes that are gone among them.
+// nodeCopyLabels select the copies of all nodes, including nodes that are gone.
 func (l *look) nodeCopyLabels(number int) map[string]string {
 	return map[string]string{revision.LabelRollout: l.name, revision.LabelRevision: strconv.Itoa(number)}
 }
 
-// deleteNodeCopies deletes those of a revision.
 func (l *look) deleteNodeCopies(ctx context.Context, number int) error {
 	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: l.nodeCopyLabels(number)})
 	list, err := l.client.CoreV1().Secrets(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -76,7 +75,7 @@ func (l *look) deleteNodeCopies(ctx context.Context, number int) error {
 	return errors.Join(errs...)
 }
 
-// unfitSecret says why a Secret must not be brought to all nodes, "" if it may be.
+// unfitSecret returns why a Secret must not reach all nodes, "" if it may.
 func (l *look) unfitSecret(secret *corev1.Secret) string {
 	if secret.Labels[revision.LabelRollout] != "" || l.ownedByRevision(secret) {
 		return fmt.Sprintf("secret/%s is a copy of a revision: name what it is a copy of", secret.Name)
@@ -95,7 +94,6 @@ func (l *look) unfitSecret(secret *corev1.Secret) string {
 	return ""
 }
 
-// ownedByRevision says whether the owner of an object is the ConfigMap of a revision.
 func (l *look) ownedByRevision(secret *corev1.Secret) bool {
 	for _, owner := range secret.OwnerReferences {
 		if _, ok := revision.ParseStatusName(owner.Name); ok && owner.Kind == "ConfigMap" {

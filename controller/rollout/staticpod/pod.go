@@ -38,15 +38,16 @@ const (
 	sourceDirectory = "/revision"
 	hostVolume      = "host"
 	containerName   = "certrotation"
-	// deadlineSlack is how long after its own timeout a program may take to say so.
+	// deadlineSlack is how long after its own timeout a program may take to report it.
 	deadlineSlack = 5 * time.Second
-	// maxPodName is what kubelet can make a log directory of.
+	// maxPodName is the longest name that the kubelet can make a log directory of.
 	maxPodName = 253
 )
 
-// installerPod brings one revision to one node. All that it needs is mounted: the copies of the revision, of the leaves
-// only those of the node itself, and the directories that it writes. nodeHash is the ContentHash of just that. It is pinned to the node and tolerates everything,
-// and it uses the network of the node only because a node without a pod network has no other.
+// installerPod installs one revision on one node. It mounts all that it needs: the copies of the revision, of the
+// leaves only the node's own, and the directories that it writes. nodeHash is the ContentHash of exactly that. The
+// pod is pinned to the node and tolerates every taint. It uses the host network because a node without a pod network
+// has no other.
 func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rollout.Action, nodeHash string) *corev1.Pod {
 	cfg, class := l.rollout.Config, l.rollout.Class
 	pod := l.pod(node.Name, node.UID, appInstaller, r.Number)
@@ -76,7 +77,7 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 	}
 	c.Args = append(c.Args, l.companions()...)
 	for _, name := range cfg.Companions {
-		// Texts and booleans: this cannot fail.
+		// It holds strings and booleans only, so this cannot fail.
 		permitted, _ := json.Marshal(class.Permitted(name))
 		c.Args = append(c.Args, "--permit-companion="+name+"="+string(permitted))
 	}
@@ -84,7 +85,8 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 	return pod
 }
 
-// companions tell installer and pruner which other static pods are on the node, and where the manifest of each is.
+// companions returns the arguments that tell installer and pruner which other static pods are on the node, and where
+// their manifests are.
 func (l *look) companions() []string {
 	out := make([]string, 0, len(l.rollout.Config.Companions))
 	for _, name := range l.rollout.Config.Companions {
@@ -93,7 +95,8 @@ func (l *look) companions() []string {
 	return out
 }
 
-// permissions tell the installer what the class permits: it judges the manifest again, by nothing that is read in the namespace.
+// permissions returns the arguments that tell the installer what the class permits. The installer checks the manifest
+// again by these alone, and by nothing that is read in the namespace.
 func permissions(permitted *configv1alpha1.PermittedPod) []string {
 	out := []string{
 		"--permit-host-network=" + strconv.FormatBool(permitted.HostNetwork),
@@ -110,7 +113,6 @@ func permissions(permitted *configv1alpha1.PermittedPod) []string {
 	return out
 }
 
-// prunerPod removes what nothing needs from one node.
 func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
 	cfg, class := l.rollout.Config, l.rollout.Class
 	pod := l.pod(action.Node, action.NodeUID, appPruner, action.Revision)
@@ -133,7 +135,7 @@ func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
 	return pod
 }
 
-// pod is what both kinds have in common.
+// pod is the common part of installer and pruner pods.
 func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 	cfg := l.rollout.Config
 	pod := &corev1.Pod{
@@ -144,7 +146,8 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			NodeName: node,
-			// The program ends by itself before that, and says why. Kubelet ends it even while it cannot reach the API server.
+			// The program times out before that, and reports why. The kubelet enforces this deadline even without the
+			// API server.
 			ActiveDeadlineSeconds:        new(int64((cfg.InstallerTimeout.Duration + deadlineSlack).Seconds())),
 			ServiceAccountName:           serviceAccount,
 			AutomountServiceAccountToken: new(false),
@@ -166,8 +169,8 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 				},
-				// The files belong to root and are nobody else's, so it has to be root; more than that it needs not. Where SELinux
-				// is on, a container may write to the host only with this type; elsewhere it means nothing.
+				// The files are accessible to root only, so it runs as root, with no further rights. With SELinux, a
+				// container may write to the host only with this type; elsewhere the type has no effect.
 				SecurityContext: &corev1.SecurityContext{
 					SELinuxOptions:           &corev1.SELinuxOptions{Type: "spc_t"},
 					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
@@ -180,8 +183,8 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 	return pod
 }
 
-// mountHost mounts the directories of the resources and of the manifests, and nothing beside them. That of the manifests is
-// kubelet's own: if there is none, kubelet is not configured for static pods, or the class is wrong.
+// mountHost mounts the directories of resources and manifests, and nothing else. The manifest directory is the
+// kubelet's: if it is absent, the kubelet is not configured for static pods, or the class is wrong.
 func (l *look) mountHost(pod *corev1.Pod) {
 	for i, directory := range []struct {
 		path string
@@ -198,9 +201,9 @@ func (l *look) mountHost(pod *corev1.Pod) {
 	}
 }
 
-// mountSources mounts the copies of a revision as configmaps/NAME/KEY and secrets/NAME/KEY. In the place of the copy of the
-// aggregate is that of the node, with its own pairs: a kubelet may read the Secrets that the pods of its node refer to, so no
-// pod refers to one with the keys of others.
+// mountSources mounts the copies of a revision as configmaps/NAME/KEY and secrets/NAME/KEY. Of the aggregate it
+// mounts the node's copy, which holds only the node's pairs. A kubelet may read every Secret that the pods of its
+// node refer to. So no pod refers to a Secret with the keys of other nodes.
 func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
 	mount := func(source corev1.VolumeSource, at string) {
 		name := "source" + strconv.Itoa(len(pod.Spec.Volumes))
@@ -223,7 +226,6 @@ func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
 	}
 }
 
-// pairKeys are the keys of the aggregate that hold the pairs of some leaves.
 func pairKeys(leaves []string) []string {
 	keys := make([]string, 0, 2*len(leaves))
 	for _, leaf := range leaves {
@@ -233,7 +235,7 @@ func pairKeys(leaves []string) []string {
 	return keys
 }
 
-// installerName is that which library-go gives.
+// installerName returns the same name as library-go.
 func installerName(node string, number, attempt int) string {
 	if attempt == 0 {
 		return shortened(fmt.Sprintf("installer-%d-%s", number, node))
@@ -241,7 +243,7 @@ func installerName(node string, number, attempt int) string {
 	return shortened(fmt.Sprintf("installer-%d-retry-%d-%s", number, attempt, node))
 }
 
-// shortened cuts a name that is too long for a pod and tells it from others by a hash.
+// shortened truncates a name that is too long for a pod, and appends a hash to keep it distinct.
 func shortened(name string) string {
 	if len(name) <= maxPodName {
 		return name

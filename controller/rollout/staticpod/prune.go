@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// The PruneController of library-go.
+// observePruner is library-go's PruneController.
 func (l *look) observePruner(pod *corev1.Pod) {
 	eligible, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
 	if !ok {
@@ -37,8 +37,8 @@ func (l *look) runPruner(ctx context.Context, action *rollout.Action) error {
 	return err
 }
 
-// deleteRevision deletes the copies and then what they belong to, so that nothing is left if it is cut off, whether there
-// is a garbage collector or not.
+// deleteRevision deletes the copies before the ConfigMap that owns them. So an interruption leaves nothing behind,
+// with or without a garbage collector.
 func (l *look) deleteRevision(ctx context.Context, number int) error {
 	status := revision.StatusName(number)
 	var errs []error
@@ -58,7 +58,7 @@ func (l *look) deleteRevision(ctx context.Context, number int) error {
 	return nil
 }
 
-// deleteCopy deletes a copy of the revision of that ConfigMap, and nothing else of that name.
+// deleteCopy deletes a copy of the revision whose ConfigMap is owner, and no other object of that name.
 func deleteCopy[T apply.Object[T]](ctx context.Context, l *look, in apply.Writer[T], name, owner string) error {
 	live, exists, err := in.Get(ctx, name)
 	if err != nil || !exists || !l.isCopy(live, owner) {

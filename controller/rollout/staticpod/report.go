@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// observeStatus reads what was last written. What cannot be read is written anew.
+// observeStatus reads the stored status. An unreadable status is replaced.
 func (l *look) observeStatus(ctx context.Context) error {
 	name := rollout.StatusName(l.name)
 	stored, exists, err := l.configMaps().Get(ctx, name)
@@ -40,8 +40,8 @@ func (l *look) observeStatus(ctx context.Context) error {
 	return nil
 }
 
-// report writes the status if it is not the one that is stored, and says by events what is new. It comes before any
-// action: what is begun on a node is known to whoever looks next, even if nothing else of it is.
+// report writes the status if it differs from the stored one, and emits events for what is new. It runs before any
+// action, so the next pass knows what was started on a node, even if nothing else shows it.
 func (l *look) report(ctx context.Context, status *rollout.Status) error {
 	text, err := rollout.Encode(status)
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *look) writeStatus(ctx context.Context, wanted *corev1.ConfigMap) error 
 	return err
 }
 
-// disappeared tells of installers that were there at the last look and have gone without an end that was seen.
+// disappeared reports installers of the last pass that are gone before their end was seen.
 func (l *look) disappeared() {
 	if l.state.Record == nil {
 		return
@@ -112,8 +112,8 @@ func (l *look) installed(number int, n *rollout.NodeStatus) bool {
 	return false
 }
 
-// emit puts an event where people look: on the ConfigMap whose content is rolled out, which a BundleStatus stands for
-// too. Its action tells it from other events of the same reason, which a recorder would take for repetitions.
+// emit puts an event on the ConfigMap whose content is rolled out, where people look; a BundleStatus stands for it
+// too. action separates events of the same reason, which a recorder would otherwise merge.
 func (l *look) emit(warning bool, reason, action, note string) {
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: l.namespace, Name: l.rollout.Config.PodConfigMapName}
 	if agg := l.rollout.Aggregate; agg != nil {

@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// The RevisionController of library-go. observeRevisions reads the ConfigMaps that stand for revisions.
+// observeRevisions is library-go's RevisionController.
 func (l *look) observeRevisions(ctx context.Context) error {
 	list, err := l.client.CoreV1().ConfigMaps(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: revision.LabelRollout + "=" + l.name})
 	if err != nil {
@@ -59,8 +59,8 @@ func (l *look) latest() *rollout.Revision {
 	return nil
 }
 
-// observeCopies says what the latest revision lacks. It is looked at only while there is a node that does not have it, and
-// not again once it was complete: its copies are immutable.
+// observeCopies finds what the latest revision lacks. It reads only while some node does not have that revision, and
+// only until the copies are complete: they are immutable.
 func (l *look) observeCopies(ctx context.Context) error {
 	latest := l.latest()
 	if latest == nil || !slices.ContainsFunc(l.state.Nodes, func(n rollout.Node) bool { return latest.Installed[n.Name] != n.UID }) {
@@ -79,7 +79,7 @@ func (l *look) observeCopies(ctx context.Context) error {
 	return nil
 }
 
-// copiedKeys are the keys of the Secrets of a revision. What does not exist is added to what it is missing.
+// copiedKeys returns the data keys of the Secrets of a revision. It adds absent copies to r.Missing.
 func (l *look) copiedKeys(ctx context.Context, r *rollout.Revision) (map[string]map[string]bool, error) {
 	var keys map[string]map[string]bool
 	l.memory.with(l.id(), func(m *remembered) {
@@ -117,7 +117,7 @@ func (l *look) copiedKeys(ctx context.Context, r *rollout.Revision) (map[string]
 	return keys, nil
 }
 
-// missing adds what was not found to what a revision is missing. Any other error is returned.
+// missing adds a copy that was not found to r.Missing, and returns any other error.
 func missing(r *rollout.Revision, resource, name string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read the copy of %s %s of revision %d: %w", resource, name, r.Number, err)
@@ -126,7 +126,7 @@ func missing(r *rollout.Revision, resource, name string, err error) error {
 	return nil
 }
 
-// lacks lists the keys of the node's leaves that are not in the revision.
+// lacks lists the keys of the node's leaves that the revision does not have.
 func (l *look) lacks(node string, keys map[string]map[string]bool) []string {
 	aggregate := l.aggregateSecret()
 	if aggregate == "" {
@@ -148,7 +148,7 @@ func (l *look) lacks(node string, keys map[string]map[string]bool) []string {
 	return out
 }
 
-// aggregateSecret is the name of the Secret that has the leaves of all nodes, "" if it is not revisioned.
+// aggregateSecret is the name of the Secret with the leaves of all nodes, "" if it is not revisioned.
 func (l *look) aggregateSecret() string {
 	if l.rollout.Aggregate == nil || !slices.Contains(l.rollout.Config.SecretNames, l.rollout.Aggregate.Secret.Name) {
 		return ""
@@ -156,13 +156,12 @@ func (l *look) aggregateSecret() string {
 	return l.rollout.Aggregate.Secret.Name
 }
 
-// configMapNames are those of all revisioned ConfigMaps, with that of the manifest.
 func (l *look) configMapNames() []string {
 	return append([]string{l.rollout.Config.PodConfigMapName}, l.rollout.Config.ConfigMapNames...)
 }
 
-// changed says which objects differ from the latest revision, as far as their kinds tell: a person wants to know
-// whether it was the manifest, the trust or the leaves.
+// changed describes what differs from the latest revision, as far as the kinds of objects tell. Operators want to
+// know whether it was the manifest, the trust or the leaves.
 func changed(latest *rollout.Revision, content *revision.Content) []string {
 	switch {
 	case latest == nil:

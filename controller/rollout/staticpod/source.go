@@ -21,13 +21,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// snapshot is what the sources hold, and the resource version of each, by kind and name.
+// snapshot is the content of the sources, and their resource versions by kind and name.
 type snapshot struct {
 	content  revision.Content
 	versions map[string]string
 }
 
-// observeSource reads what the next revision would be made of, from the API server itself.
+// observeSource reads the content of the next revision from the API server.
 func (l *look) observeSource(ctx context.Context) error {
 	src := &l.state.Source
 	s, problem, err := l.readSources(ctx)
@@ -54,7 +54,7 @@ func (l *look) observeSource(ctx context.Context) error {
 	return err
 }
 
-// remember says since when the sources are as they are.
+// remember tracks since when the sources are unchanged, and since when they differ from the latest revision.
 func (l *look) remember(src *rollout.Source, differs bool) {
 	l.memory.with(l.id(), func(r *remembered) {
 		if r.hash != src.ContentHash {
@@ -74,7 +74,7 @@ func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, er
 	return l.readObjects(ctx, func(name string) string { return name })
 }
 
-// readObjects reads the sources, or the copies of a revision if named says their names.
+// readObjects reads the sources, or, if named maps to their names, the copies of a revision.
 func (l *look) readObjects(ctx context.Context, named func(string) string) (s *snapshot, problem string, err error) {
 	cfg := l.rollout.Config
 	s = &snapshot{
@@ -115,13 +115,13 @@ func (l *look) readObjects(ctx context.Context, named func(string) string) (s *s
 	return s, "", nil
 }
 
-// unadopted says why an object is not brought to the nodes that the configuration names and that does not consent to it.
+// unadopted returns why an object reaches no node: the configuration names it, but it does not consent to that.
 func (l *look) unadopted(kind, name string) string {
 	return fmt.Sprintf("%s/%s does not consent to RotationConfiguration/%s, so it is not brought to any node: run `kubectl certrotation adopt -n %s %s`",
 		kind, name, l.rollout.Configuration, l.namespace, l.rollout.Configuration)
 }
 
-// absent tells an object that does not exist from an error.
+// absent separates an object that does not exist from an error.
 func absent(kind, name string, err error) (problem string, failure error) {
 	switch {
 	case err == nil:
@@ -132,7 +132,7 @@ func absent(kind, name string, err error) (problem string, failure error) {
 	return "", fmt.Errorf("read %s %s: %w", kind, name, err)
 }
 
-// dataOf are data and binary data together; no key can be in both.
+// dataOf merges data and binaryData; no key can be in both.
 func dataOf(cm *corev1.ConfigMap) map[string][]byte {
 	out := make(map[string][]byte, len(cm.Data)+len(cm.BinaryData))
 	for key, value := range cm.Data {
@@ -142,9 +142,9 @@ func dataOf(cm *corev1.ConfigMap) map[string][]byte {
 	return out
 }
 
-// unsettled says what the sources are not consistent with, "" if they may be made a revision of: the aggregate holds what
-// its sources hold, this look has seen the same aggregate as the inventory, and nothing has changed while it was read.
-// Then there was a moment at which all of it was there together: trust and leaves of one moment.
+// unsettled returns why the sources must not become a revision yet, "" if they may. The aggregate must hold what its
+// sources hold, this pass must see the same aggregate as the inventory, and nothing may change during the read. Then
+// trust and leaves are of one moment.
 func (l *look) unsettled(ctx context.Context, s *snapshot) (string, error) {
 	if waiting := l.aggregateBehind(s); waiting != "" {
 		return waiting, nil

@@ -17,14 +17,14 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// Kubelet puts these annotations on the mirror pod of a static pod.
+// The kubelet sets these annotations on the mirror pod of a static pod.
 const (
 	annotationSource = "kubernetes.io/config.source"
 	annotationMirror = "kubernetes.io/config.mirror"
 	sourceFile       = "file"
 )
 
-// observePods reads all pods of the namespace once: mirror pods, installers and pruners are of one moment.
+// observePods lists the pods of the namespace once, so that mirror pods, installers and pruners are of one moment.
 func (l *look) observePods(ctx context.Context) error {
 	list, err := l.client.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *look) observePods(ctx context.Context) error {
 	return nil
 }
 
-// The StaticPodStateController of library-go: what the static pods are like, as their mirror pods show it.
+// observeStaticPod is library-go's StaticPodStateController. It reads static pods from their mirror pods.
 func (l *look) observeStaticPod(pod *corev1.Pod) {
 	_, mirror := pod.Annotations[annotationMirror]
 	if !mirror || pod.Annotations[annotationSource] != sourceFile {
@@ -85,7 +85,6 @@ func staticPod(pod *corev1.Pod) *rollout.StaticPod {
 	return out
 }
 
-// trouble says which containers do not run and why.
 func trouble(pod *corev1.Pod) string {
 	var out []string
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -101,7 +100,7 @@ func trouble(pod *corev1.Pod) string {
 	return strings.Join(out, "; ")
 }
 
-// podInitializing is the reason for which containers wait for the init containers of their pod: nothing is wrong then.
+// podInitializing is the reason of containers that wait for the init containers of their pod, which is no fault.
 const podInitializing = "PodInitializing"
 
 func containerTrouble(s *corev1.ContainerStatus) string {
@@ -114,8 +113,9 @@ func containerTrouble(s *corev1.ContainerStatus) string {
 	return ""
 }
 
-// The MissingStaticPodController of library-go: how long kubelet may take to run what an installer has written. That is
-// the time in which the process before may end, and some more; on a single node the API is away for a while too.
+// Parts of how long the kubelet may take to run what an installer has written, as in library-go's
+// MissingStaticPodController. The former process may take its grace period; on a single node the API is away for a
+// while too.
 const (
 	defaultGrace     = 30 * time.Second
 	missingPatience  = 150 * time.Second

@@ -17,10 +17,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// unusable says why no revision may be made of the sources, "" if one may. What is refused here never gets to a node: an
-// empty bundle, a key that does not belong to its certificate, a manifest that the class, kubelet or the installer would refuse.
+// unusable returns why the sources must not become a revision, "" if they may. It keeps these from the nodes: an
+// empty bundle, a mismatched key, or a manifest that the class, the kubelet or the installer would refuse.
 //
-// It takes a while to find out, so that is done once for a content, the class and the nodes that it is for.
+// The check takes a while, so it runs once per content, class and set of nodes.
 func (l *look) unusable(s *snapshot) (problem string) {
 	var what strings.Builder
 	fmt.Fprintf(&what, "%s %v", s.content.ContentHash(), *l.rollout.Class)
@@ -69,7 +69,8 @@ func (l *look) check(s *snapshot) string {
 	return ""
 }
 
-// badManifest makes the manifests as each node would get them. It also tells how long their containers may take to end.
+// badManifest renders the manifests for each node and returns what is wrong with one. It also sets Limits.Missing
+// from how long their containers may take to stop.
 func (l *look) badManifest(s *snapshot) string {
 	names := map[string]string{"node": "127.0.0.1"}
 	for i := range l.state.Nodes {
@@ -93,9 +94,8 @@ func (l *look) badManifest(s *snapshot) string {
 	return ""
 }
 
-// manifest makes that of one of the static pods of a node.
 func (l *look) manifest(s *snapshot, pod, node, address string) (*corev1.Pod, error) {
-	const number = 1 // stands for the one that it gets
+	const number = 1 // stands for the real number
 	template := s.content.PodTemplate
 	if pod != l.name {
 		template = s.content.Companions[pod]

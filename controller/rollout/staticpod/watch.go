@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watches say when to look: at changes of pods in namespaces with a rollout, and of the readiness of nodes. What is
-// decided on is read live. Changes of ConfigMaps and Secrets are told by the inventory.
+// watches enqueue namespaces when a pod changes in a namespace with a rollout, or when a node's readiness changes.
+// Decisions use live reads. The inventory reports changes of ConfigMaps and Secrets.
 type watches struct {
 	client  kubernetes.Interface
 	changed func(namespace string)
 
 	mu sync.Mutex
-	// ctx is nil before start and after stop. running are the ends of the watches of pods, by namespace; nodes says that
-	// nodes are watched.
+	// ctx is nil before start and after stop. running ends the watches of pods, by namespace; nodes ends the watch of
+	// nodes, nil if there is none.
 	ctx     context.Context //nolint:containedctx // watches begin and end with what the configurations ask for
 	running map[string]context.CancelFunc
 	nodes   context.CancelFunc
@@ -40,7 +40,6 @@ func (w *watches) start(ctx context.Context) {
 	w.ctx = ctx
 }
 
-// stop waits until every watch has ended.
 func (w *watches) stop() {
 	w.mu.Lock()
 	w.ctx = nil
@@ -56,7 +55,7 @@ func (w *watches) stop() {
 	w.all.Wait()
 }
 
-// keep begins or ends the watch of a namespace's pods.
+// keep starts or ends the watch of a namespace's pods. The first one also starts the watch of nodes.
 func (w *watches) keep(namespace string, wanted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +81,7 @@ func (w *watches) everywhere() {
 	}
 }
 
-// begin expects that the lock is held.
+// begin requires that the caller holds mu.
 func (w *watches) begin(lw cache.ListerWatcher, example runtime.Object, changed func(any)) context.CancelFunc {
 	ctx, end := context.WithCancel(w.ctx)
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -125,7 +124,7 @@ func (w *watches) allNodes() cache.ListerWatcher {
 	}, w.client)
 }
 
-// essence keeps of an object what a change of it can be told by: whether it is ready and what it is.
+// essence reduces an object to what a change is recognized by: its identity, and the readiness of a node.
 func essence(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
@@ -146,7 +145,7 @@ func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion}
 }
 
-// differs says whether a change matters. Every change of a pod does; of a node only what essence keeps.
+// differs reports whether a change matters: every change of a pod, and of a node only what essence keeps.
 func differs(before, after any) bool {
 	x, okX := before.(*corev1.Node)
 	y, okY := after.(*corev1.Node)

@@ -26,52 +26,52 @@ import (
 // FieldManager owns the annotations of the templates.
 const FieldManager = "certrotation-workloads"
 
-// Bounds of the retries of one namespace.
+// Bounds of the retry back-off of one namespace.
 const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// workers restart workloads, each in another namespace.
+// workers is how many namespaces are worked on at the same time.
 const workers = 2
 
 const (
-	// nextLook is how long after a look the next one is taken at workloads that come on by themselves, and nextAppeal after
-	// one at workloads that all wait for a person.
+	// nextLook is the delay of the next pass while workloads progress by themselves. nextAppeal is the delay if all
+	// of them wait for an operator.
 	nextLook   = 5 * time.Second
 	nextAppeal = 30 * time.Second
 )
 
-// Inventory is what the controller asks of registry/view/inventory.
+// Inventory is the part of registry/view/inventory that the controller uses.
 type Inventory interface {
-	// Managed says whether a namespace is.
+	// Managed reports whether certrotation manages a namespace.
 	Managed(namespace string) bool
 	// Sources and Namespace answer from the cache, nil if there is no configuration.
 	Sources(namespace string) *inventory.Sources
 	Namespace(namespace string) *inventory.Namespace
 }
 
-// Members is what the controller asks of controller/etcdhealth.
+// Members is the part of controller/etcdhealth that the controller uses.
 type Members interface {
-	// CheckPods asks the members of an etcd cluster that are these pods, now.
+	// CheckPods asks the etcd members in these pods, live.
 	CheckPods(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, pods []*corev1.Pod) (quorum.Observation, error)
 }
 
-// Due says which workloads a domain needs to have restarted, at most one of a party. known are those of the namespace that were
-// looked at.
+// Due returns the workloads that a domain needs restarted, at most one of a party. known holds the workloads of the
+// namespace that this pass has read.
 type Due func(d *trust.Domain, now time.Time, known map[trust.Workload]trust.Progress) []trust.Restart
 
 // Config of a Controller.
 type Config struct {
 	Client kubernetes.Interface
-	// Own reads configurations, and writes records.
+	// Own reads configurations and writes records.
 	Own       configclient.ConfigV1alpha1Interface
 	Inventory Inventory
 	Due       Due
 	Members   Members
-	// Enabled has workloads restarted. Otherwise those that are due are named as blockers.
+	// Enabled allows restarts. Without it, due workloads are only named as blockers.
 	Enabled bool
-	// SystemNamespace is that of this installation, for what is said of the account that needs a right.
+	// SystemNamespace is the namespace of this installation. Messages about an account that lacks a right name it.
 	SystemNamespace string
 	Recorder        events.EventRecorder
 	// Metrics to register at, nil for none.
@@ -112,14 +112,13 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// NamespaceChanged has a namespace looked at. It does not block.
+// NamespaceChanged enqueues a namespace. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(namespace) }
 
-// Run works until ctx ends. A write that is in progress then is finished first.
+// Run works until ctx ends, and finishes a write in progress first.
 func (c *Controller) Run(ctx context.Context) { c.queue.Run(ctx) }
 
-// work takes a look. Each pod that is replaced changes the namespace: while workloads are on their way it is looked at now and
-// then, and not for each of them.
+// work runs a pass, at most one in nextLook while workloads are in progress: each replaced pod changes the namespace.
 func (c *Controller) work(ctx context.Context, namespace string) error {
 	now := c.clock.Now()
 	if in := c.memory.pause(namespace).Sub(now); in > 0 && in <= nextLook {

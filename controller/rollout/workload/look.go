@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// look at one namespace.
+// look is one pass over one namespace.
 type look struct {
 	*Controller
 
@@ -23,19 +23,18 @@ type look struct {
 	readings  map[trust.Workload]*reading
 }
 
-// reading is what the API server has of one workload.
 type reading struct {
-	// workload is nil if there is none.
+	// workload is nil if it does not exist.
 	workload *restart.Workload
 	pods     []corev1.Pod
 	err      error
-	// forbidden says that err is the lack of a right to read workloads.
+	// forbidden means that err is a missing right to read workloads.
 	forbidden bool
-	// cluster is what the members have answered that the pods are, nil if they were not asked.
+	// cluster is the answer of the etcd members in the pods, nil if they were not asked.
 	cluster *restart.Cluster
 }
 
-// failed is why nothing is known of a workload, nil if that it must not be read is what is known.
+// failed returns why the workload could not be read. A missing right is no failure: it has a verdict of its own.
 func (r *reading) failed() error {
 	if r.forbidden {
 		return nil
@@ -62,7 +61,6 @@ func (l *look) read(ctx context.Context, of trust.Workload) *reading {
 	return out
 }
 
-// ask the members of the etcd cluster that the pods of a workload are.
 func (l *look) ask(ctx context.Context, order *restart.Order, r *reading) *restart.Cluster {
 	o, err := l.cfg.Members.CheckPods(ctx, l.namespace, r.workload.Configuration, order.Quorum, restart.Members(order, r.workload, r.pods))
 	if err != nil {
@@ -71,7 +69,7 @@ func (l *look) ask(ctx context.Context, order *restart.Order, r *reading) *resta
 	return &restart.Cluster{Observation: o}
 }
 
-// workload reads a workload, nil if there is none.
+// workload reads a workload, nil if it does not exist.
 func (l *look) workload(ctx context.Context, of trust.Workload) (*restart.Workload, error) {
 	apps := l.cfg.Client.AppsV1()
 	switch of.Kind {

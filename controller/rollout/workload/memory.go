@@ -10,27 +10,26 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// id of a workload.
 type id struct {
 	namespace string
 	workload  trust.Workload
 }
 
-// memory is what was last found of each workload that is due. It only saves reads and repetitions.
+// memory holds the latest verdict on each due workload. It only saves reads and repeated reports.
 type memory struct {
 	mu     sync.Mutex
 	states map[id]state
-	// pauses are until when a namespace in which something is due is not looked at again.
+	// pauses holds, by namespace, when the next pass may run while workloads are due.
 	pauses map[string]time.Time
 }
 
-// state of one workload.
 type state struct {
-	// reason of the latest verdict, since when it is the same, and whether it waits for a person.
+	// reason is the reason of the latest verdict, the same since the time since. held means that it waits for an
+	// operator.
 	reason trust.Reason
 	since  time.Time
 	held   bool
-	// told is the latest text that was told, "" for none.
+	// told is the text of the latest report, "" for none.
 	told string
 }
 
@@ -48,7 +47,7 @@ func (m *memory) pauseUntil(namespace string, until time.Time) {
 	m.pauses[namespace] = until
 }
 
-// keep forgets what is not due any more.
+// keep drops the workloads of a namespace that are no longer due, and its pause.
 func (m *memory) keep(namespace string, tasks []*task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +72,7 @@ func (m *memory) update(namespace string, of trust.Workload, change func(*state)
 	m.states[k] = s
 }
 
-// held counts the workloads that wait for a person, in the namespaces in which any is due.
+// held counts the workloads that wait for an operator, by namespace. A namespace with due workloads is always in it.
 func (m *memory) held() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// meters count restarts and writes, and show the workloads that hold at the moment of the scrape.
+// meters count restarts and writes, and export the held workloads at scrape time.
 type meters struct {
 	metrics.BaseStableCollector
 

@@ -15,15 +15,14 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// task is a workload that is due, and what is to be done with it.
 type task struct {
 	order   *restart.Order
 	reading *reading
 	verdict restart.Verdict
 }
 
-// reconcile takes one look at what is due in a namespace and does what may be done. It returns after what time it has to be
-// called again although nothing has changed, zero for never.
+// reconcile runs one pass over the due workloads of a namespace. It returns when the next pass must run although
+// nothing has changed, 0 for never.
 func (c *Controller) reconcile(ctx context.Context, namespace string) (time.Duration, error) {
 	if !c.cfg.Inventory.Managed(namespace) {
 		c.memory.keep(namespace, nil)
@@ -44,7 +43,7 @@ func (c *Controller) reconcile(ctx context.Context, namespace string) (time.Dura
 	return next(tasks), errors.Join(errs...)
 }
 
-// tasks are the workloads that are due. A workload that is done may have the next one of its party be due.
+// tasks returns the due workloads. A complete workload may make the next one of its party due, so it repeats.
 func (l *look) tasks(ctx context.Context, n *inventory.Namespace) []*task {
 	if n == nil {
 		return nil
@@ -84,7 +83,7 @@ func takeTurns(tasks []*task, known map[trust.Workload]trust.Progress) {
 	}
 }
 
-// assess asks the rule about a workload, which is read once in a look.
+// assess returns the verdict on a workload. It reads each workload once per pass.
 func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 	if !l.cfg.Enabled {
 		return &task{order: order, reading: &reading{}, verdict: restart.Disabled(order)}
@@ -110,7 +109,7 @@ func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 	return t
 }
 
-// perform does what the verdict says. What the API server refuses is another verdict.
+// perform carries out the verdict. A refusal by the API server becomes the new verdict.
 func (l *look) perform(ctx context.Context, t *task) error {
 	if err := t.reading.failed(); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (l *look) perform(ctx context.Context, t *task) error {
 	return err
 }
 
-// next is when the namespace is looked at again.
+// next returns the delay of the next pass, 0 for none.
 func next(tasks []*task) time.Duration {
 	var again time.Duration
 	for _, t := range tasks {

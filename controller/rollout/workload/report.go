@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Reasons of events, which are on the workload.
+// Reasons of events on workloads.
 const (
 	EventRestarted   = "WorkloadRestarted"
 	EventPodReplaced = "WorkloadPodReplaced"
@@ -28,14 +28,14 @@ const (
 )
 
 const (
-	// patience is how long a workload holds before that is told: who applies a workload and its configuration together takes
-	// a moment.
+	// patience is how long a workload must hold before that is reported: to apply a workload and its configuration
+	// together takes a moment.
 	patience = 10 * time.Second
-	// rollingPatience is how long something may take that happens by itself before it is told.
+	// rollingPatience is how long progress without an operator may take before it is reported.
 	rollingPatience = 2 * time.Minute
 )
 
-// report tells what holds restarts up: once by an event, and by a record as long as it lasts.
+// report reports what holds restarts up: once by an event, and by a record as long as it lasts.
 func (l *look) report(ctx context.Context, tasks []*task) error {
 	l.memory.keep(l.namespace, tasks)
 	recorded := l.recorded()
@@ -59,14 +59,14 @@ func (l *look) report(ctx context.Context, tasks []*task) error {
 	return errors.Join(errs...)
 }
 
-// told is what is to be told of a task, nil for nothing, and whether that is new.
+// told returns what to report of a task, nil for nothing, and whether it is new and needs an event.
 func (l *look) told(t *task, before *trust.RefusedWrite) (said *trust.RefusedWrite, tell bool) {
 	now := l.clock.Now()
 	l.memory.update(l.namespace, t.order.Workload, func(s *state) {
 		if t.verdict.Reason != s.reason {
 			*s = state{reason: t.verdict.Reason, since: now, told: s.told}
 			if before != nil && restart.Repeats(before, t.verdict) {
-				// Another process has told it.
+				// Another process has reported it already.
 				s.since, s.told = before.Since, before.Answer
 			}
 		}
@@ -95,7 +95,7 @@ func (l *look) told(t *task, before *trust.RefusedWrite) (said *trust.RefusedWri
 	return said, tell
 }
 
-// recorded are the restarts of the namespace that are recorded to hold, by object.
+// recorded returns the restarts of the namespace that are recorded as held, by object.
 func (l *look) recorded() map[string]*trust.RefusedWrite {
 	out := map[string]*trust.RefusedWrite{}
 	sources := l.cfg.Inventory.Sources(l.namespace)
@@ -114,7 +114,7 @@ func (l *look) records() apply.Writer[*configv1alpha1.RotationRecord] {
 	return apply.To(l.cfg.Own.RotationRecords(l.namespace), "rotationrecords", l.by)
 }
 
-// record writes what holds a restart up. A workload that several domains wait for is recorded for the first of them: the
+// record writes what holds a restart up. If several domains wait for a workload, the record names the first; the
 // others show the members that they wait for.
 func (l *look) record(ctx context.Context, domain string, said *trust.RefusedWrite) error {
 	made, err := record.OfRefusal(l.namespace, domain, said)
@@ -133,7 +133,7 @@ func (l *look) record(ctx context.Context, domain string, said *trust.RefusedWri
 	return nil
 }
 
-// withdraw deletes the record of a workload that holds no more.
+// withdraw deletes the record of a workload that is no longer held.
 func (l *look) withdraw(ctx context.Context, object string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()

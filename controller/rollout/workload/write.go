@@ -24,17 +24,18 @@ import (
 // writeTimeout bounds the reads and the write of one workload.
 const writeTimeout = 20 * time.Second
 
-// verbPatch is the verb of the only write.
+// verbPatch is the verb of a template write in metrics.
 const verbPatch = "patch"
 
-// resources are those of the kinds, in metrics.
+// resources are the resource names of the kinds in metrics.
 var resources = map[trust.WorkloadKind]string{
 	trust.Deployment: "deployments", trust.StatefulSet: "statefulsets", trust.DaemonSet: "daemonsets",
 }
 
-// write gives the template its content, if the workload is the one that was assessed and its configuration still asks for it.
+// write patches the template, if the workload is unchanged since it was assessed and its configuration still asks for
+// the restart.
 func (l *look) write(ctx context.Context, t *task) error {
-	// What has begun is finished: a request to end must not leave a write behind of which nobody knows the result.
+	// A shutdown must not interrupt a write: its result would be unknown.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if err := l.confirm(ctx, t.reading.workload.Configuration); err != nil {
@@ -69,7 +70,7 @@ func (l *look) patch(ctx context.Context, of trust.Workload, patch []byte) error
 	return err
 }
 
-// replace deletes pods in which nothing runs, if they are still as they were seen.
+// replace deletes pods in which nothing runs, if they are unchanged since they were read.
 func (l *look) replace(ctx context.Context, t *task) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -88,8 +89,8 @@ func (l *look) replace(ctx context.Context, t *task) error {
 	return nil
 }
 
-// evict has a member of an etcd cluster be replaced, if its pod is still as it was seen. It is an eviction, so that it counts like
-// the drain of a node for whoever has a PodDisruptionBudget.
+// evict evicts the pod of an etcd member, if it is unchanged since it was read. A PodDisruptionBudget counts an
+// eviction like the drain of a node.
 func (l *look) evict(ctx context.Context, t *task) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -115,7 +116,7 @@ func (l *look) evict(ctx context.Context, t *task) error {
 	return nil
 }
 
-// confirm reads live that the configuration is the one that the decision is about.
+// confirm checks live that the configuration is the one of the decision.
 func (l *look) confirm(ctx context.Context, name string) error {
 	live, err := l.cfg.Own.RotationConfigurations(l.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -131,7 +132,6 @@ func (l *look) confirm(ctx context.Context, name string) error {
 	return nil
 }
 
-// emit puts an event on the workload.
 func (l *look) emit(t *task, kind, reason, note string) {
 	ref := &corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: string(t.order.Workload.Kind), Namespace: l.namespace, Name: t.order.Workload.Name,

@@ -18,16 +18,16 @@ const (
 	DataKeyAuth     = "auth"
 )
 
-// BasicAuthFormatNormal is the only format, which the names of existing Secrets depend on.
+// BasicAuthFormatNormal is the only format. The names of existing Secrets depend on it.
 const BasicAuthFormatNormal = "normal"
 
-// maxPassword is what bcrypt takes into account, in bytes.
+// maxPassword is how many bytes bcrypt takes into account.
 const maxPassword = 72
 
 // BasicAuthSecretConfig is a user with a password.
 type BasicAuthSecretConfig struct {
 	Name string
-	// Format means nothing any more, but is hashed: who has it keeps it.
+	// Format has no effect now, but is hashed, so existing configurations must keep it.
 	Format string
 
 	Username       string

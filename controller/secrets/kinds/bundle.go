@@ -14,8 +14,8 @@ const (
 	DataKeyPrivateKeyBundle  = "bundle.key"
 )
 
-// CertificateBundleSecretConfig is what is trusted: the certificates of a CA, the current one first. The configuration holds its
-// content, so a bundle of other content is another object.
+// CertificateBundleSecretConfig is what is trusted: the certificates of a CA, the current one first. The
+// configuration holds the content, so other content means another object.
 type CertificateBundleSecretConfig struct {
 	Name            string
 	CertificatePEMs [][]byte

@@ -15,7 +15,7 @@ import (
 // CertType says what a certificate is for.
 type CertType string
 
-// Types of certificates. Without one, a secret has the certificate of its CA alone.
+// Types of certificates. A secret without a type has only the certificate of its CA.
 const (
 	CACert           CertType = "ca"
 	ServerCert       CertType = "server"
@@ -37,17 +37,17 @@ const (
 	PKCS8
 )
 
-// backdate is how far before now a certificate begins, for verifiers whose clock is behind.
+// backdate is how long before now a certificate becomes valid, for verifiers whose clock is behind.
 const backdate = time.Minute
 
-// defaultYears is how long a certificate is valid whose configuration does not say it.
+// defaultYears is the validity of a certificate whose configuration does not set it.
 const defaultYears = 10
 
-// CertificateSecretConfig is a certificate authority, or a certificate for servers, clients or both.
+// CertificateSecretConfig is a CA, or a certificate for servers, clients or both.
 type CertificateSecretConfig struct {
 	Name string
 
-	// CommonName of an authority is replaced by the name of its Secret, so that each generation has a subject of its own.
+	// CommonName of a CA is replaced by the name of its Secret, so that each generation has its own subject.
 	CommonName   string
 	Organization []string
 	DNSNames     []string
@@ -56,20 +56,20 @@ type CertificateSecretConfig struct {
 	CertType CertType
 	// SigningCA is set by the option SignedByCA.
 	SigningCA *Certificate
-	// PKCS is the encoding of the key: PKCS1 is what an algorithm had before PKCS8.
+	// PKCS is the encoding of the key. PKCS1 stands for what an algorithm had before PKCS8.
 	PKCS int
 
-	// Validity is ten years if it is nil. A leaf ends with its signer at the latest.
+	// Validity defaults to ten years. A leaf ends with its signer at the latest.
 	Validity                          *time.Duration
 	SkipPublishingCACertificate       bool
 	IncludeCACertificateInServerChain bool
 
-	// Key is the algorithm of the key, RSA-3072 if it is empty.
+	// Key is the algorithm of the key, RSA-3072 by default.
 	Key pki.KeyAlgorithm
-	// RequestPEM is a certificate signing request of whoever has the key. Only its public key counts: names and usages are
-	// those of this configuration.
+	// RequestPEM is a certificate signing request of the owner of the key. Only its public key counts: names and
+	// usages come from this configuration.
 	RequestPEM []byte
-	// KeyOutside says of an authority that its key is not in the cluster.
+	// KeyOutside means that the key of a CA is not in the cluster.
 	KeyOutside bool
 
 	// OutsideKey is that key. The library sets it.
@@ -84,7 +84,7 @@ func (c *CertificateSecretConfig) Generate(now time.Time) (Data, error) {
 	return c.GenerateCertificate(now)
 }
 
-// GenerateCertificate is Generate, with the type of its result.
+// GenerateCertificate is Generate with a typed result.
 func (c *CertificateSecretConfig) GenerateCertificate(now time.Time) (*Certificate, error) {
 	out := &Certificate{
 		Name: c.Name, CA: c.SigningCA, CertType: c.CertType,
@@ -103,10 +103,9 @@ func (c *CertificateSecretConfig) GenerateCertificate(now time.Time) (*Certifica
 	return out, nil
 }
 
-// hasKey says whether the data have the private key.
 func (c *CertificateSecretConfig) hasKey() bool { return len(c.RequestPEM) == 0 && !c.KeyOutside }
 
-// Check refuses what cannot be made, whatever is signed with.
+// Check refuses an invalid configuration, independent of the signer.
 func (c *CertificateSecretConfig) Check() error {
 	switch {
 	case c.CertType != "" && c.CertType != CACert && c.CertType != ServerCert && c.CertType != ClientCert && c.CertType != ServerClientCert:
@@ -125,7 +124,7 @@ func (c *CertificateSecretConfig) Check() error {
 	return nil
 }
 
-// make the certificate, nil for a secret without one.
+// make returns the certificate, nil for a secret without one.
 func (c *CertificateSecretConfig) make(now time.Time) (*pki.Pair, error) {
 	if err := c.Check(); err != nil {
 		return nil, err

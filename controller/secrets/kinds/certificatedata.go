@@ -14,19 +14,19 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Certificate is a certificate with its key, and the CA that has signed it. The structural hash of a configuration covers its
-// signer, so the exported fields have to stay as they are.
+// Certificate is a certificate with its key and its signer. The structural hash of a configuration covers its signer,
+// so the exported fields must stay as they are.
 type Certificate struct {
 	Name string
 
-	// CA is nil for an authority that has signed itself.
+	// CA is nil for a self-signed CA.
 	CA                                *Certificate
 	CertType                          CertType
 	SkipPublishingCACertificate       bool
 	IncludeCACertificateInServerChain bool
 
-	// PrivateKey and Certificate are parsed for RSA alone: the types that crypto/ecdsa has for a curve are internal ones, and a
-	// name must not change with them. The PEMs say the same.
+	// PrivateKey and Certificate are parsed for RSA alone: crypto/ecdsa has internal types for curves, and a Secret's
+	// name must not change with them. The PEMs hold the same.
 	PrivateKey    crypto.Signer
 	PrivateKeyPEM []byte
 
@@ -36,7 +36,7 @@ type Certificate struct {
 	pair *pki.Pair
 }
 
-// LoadCertificate reads an authority, or a leaf, with its private key.
+// LoadCertificate reads a CA, or a leaf, with its private key.
 func LoadCertificate(name string, privateKeyPEM, certificatePEM []byte) (*Certificate, error) {
 	pair, err := pki.ParsePair(certificatePEM, privateKeyPEM)
 	if err != nil {
@@ -49,7 +49,7 @@ func LoadCertificate(name string, privateKeyPEM, certificatePEM []byte) (*Certif
 	return out, nil
 }
 
-// LoadCertificateOutside reads an authority whose private key is not in the cluster.
+// LoadCertificateOutside reads a CA whose private key is not in the cluster.
 func LoadCertificateOutside(name string, key crypto.Signer, certificatePEM []byte) (*Certificate, error) {
 	pair, err := pki.PairOf(certificatePEM, key)
 	if err != nil {
@@ -58,7 +58,7 @@ func LoadCertificateOutside(name string, key crypto.Signer, certificatePEM []byt
 	return &Certificate{Name: name, CertificatePEM: certificatePEM, pair: pair}, nil
 }
 
-// parsedRSA is the certificate and the key of a pair, nil for other algorithms.
+// parsedRSA returns the certificate and the key of a pair, nil for other algorithms.
 func parsedRSA(pair *pki.Pair, privateKeyPEM []byte) (*x509.Certificate, crypto.Signer, error) {
 	certificate, err := x509.ParseCertificate(pair.Certificate.DER())
 	if err != nil {
@@ -74,7 +74,6 @@ func parsedRSA(pair *pki.Pair, privateKeyPEM []byte) (*x509.Certificate, crypto.
 	return certificate, key, nil
 }
 
-// take what was made.
 func (c *Certificate) take(made *pki.Pair, withKey bool, pkcs int) error {
 	c.pair, c.CertificatePEM = made, pki.EncodeCertificates(made.Certificate)
 	if !withKey {
@@ -114,21 +113,21 @@ func (c *Certificate) SecretData() map[string][]byte {
 	return out
 }
 
-// Authority returns the certificate as registry/pki has it.
+// Authority returns the certificate in the type of registry/pki.
 func (c *Certificate) Authority() *pki.Certificate { return c.pair.Certificate }
 
 var _ fmt.Formatter = Certificate{}
 
-// Format withholds the key, whatever the verb.
+// Format prints the name and withholds the key, for every verb.
 func (c Certificate) Format(state fmt.State, _ rune) {
-	// A Formatter has nobody to tell of an error.
+	// A Formatter cannot return an error.
 	_, _ = io.WriteString(state, "certificate "+c.Name)
 }
 
 // maxRequest bounds a certificate signing request, in bytes.
 const maxRequest = 64 << 10
 
-// publicOf is the key of a certificate signing request, which has signed it.
+// publicOf returns the public key of a certificate signing request, and verifies that this key has signed it.
 func publicOf(requestPEM []byte) (crypto.PublicKey, error) {
 	if len(requestPEM) > maxRequest {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrInvalidRequest, maxRequest)
@@ -142,7 +141,7 @@ func publicOf(requestPEM []byte) (crypto.PublicKey, error) {
 		return nil, fmt.Errorf("%w: it cannot be parsed", ErrInvalidRequest)
 	}
 	if !pki.AlgorithmOf(request.PublicKey).Valid() {
-		// Before its signature is verified, which costs what its author chooses.
+		// This is before the signature is verified, because the author of the request chooses what that costs.
 		return nil, fmt.Errorf("%w: %w", ErrInvalidRequest, pki.ErrKeyAlgorithm)
 	}
 	if err := request.CheckSignature(); err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Config describes a secret. Other packages may have kinds of their own.
+// Config describes a secret. Other packages may define their own kinds.
 type Config interface {
-	// GetName is the name of the secret, which its Secrets begin with.
+	// GetName is the name of the secret, and the prefix of the names of its Secrets.
 	GetName() string
-	// Generate makes the data anew, at now.
+	// Generate makes new data, as of now.
 	Generate(now time.Time) (Data, error)
 }
 
@@ -21,20 +21,21 @@ type Data interface {
 	SecretData() map[string][]byte
 }
 
-// Map is data as they are.
+// Map is plain data.
 type Map map[string][]byte
 
 // SecretData returns the map itself.
 func (m Map) SecretData() map[string][]byte { return m }
 
-// What is wrong with a configuration, or with data that somebody else has made; test with errors.Is.
+// Errors of a configuration, or of data from another source; test with errors.Is.
 var (
-	// ErrInvalidConfig reports a configuration of which no data can be made.
+	// ErrInvalidConfig reports a configuration that no data can be made from.
 	ErrInvalidConfig = errors.New("invalid configuration")
-	// ErrNoSigner reports a certificate that an authority has to sign, without one.
+	// ErrNoSigner reports a certificate that needs a CA to sign it and has none.
 	ErrNoSigner = errors.New("certificate needs a signer: give the option SignedByCA")
-	// ErrInvalidRequest reports a certificate signing request that cannot be read, or that its own key has not signed.
+	// ErrInvalidRequest reports a certificate signing request that cannot be read, or that its own key has not
+	// signed.
 	ErrInvalidRequest = errors.New("invalid certificate signing request")
-	// ErrInvalidData reports data that are none of their kind.
+	// ErrInvalidData reports data that are not of their kind.
 	ErrInvalidData = errors.New("data are none of this kind")
 )

@@ -13,8 +13,8 @@ import (
 // DataKeyToken is the data key of a token.
 const DataKeyToken = "token"
 
-// ControlPlaneSecretConfig is whatever a client of a control plane needs, in one Secret: a certificate, or a user with a password
-// or a token, and a kubeconfig of them.
+// ControlPlaneSecretConfig is everything that a client of a control plane needs, in one Secret. It has a certificate,
+// or a user with a password or a token, and a kubeconfig with them.
 type ControlPlaneSecretConfig struct {
 	Name string
 
@@ -86,8 +86,8 @@ func (c *Certificate) hasBoth() bool {
 	return c != nil && c.CertificatePEM != nil && c.PrivateKeyPEM != nil
 }
 
-// kubeconfig has all ways to authenticate there are; the contexts take the certificate rather than the token, and that rather
-// than the password.
+// kubeconfig has all available ways to authenticate. Its contexts prefer the certificate, then the token, then the
+// password.
 func (c *ControlPlaneSecretConfig) kubeconfig(certificate *Certificate) *clientcmdv1.Config {
 	name := c.KubeConfigRequests[0].ClusterName
 	out := &clientcmdv1.Config{CurrentContext: name, Clusters: []clientcmdv1.NamedCluster{}, Contexts: []clientcmdv1.NamedContext{}, AuthInfos: []clientcmdv1.NamedAuthInfo{}}

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds makes the data of each kind of Secret that Gardener's SecretsManager knows, from configurations with the same
+// Package kinds makes the data of each kind of Secret of Gardener's SecretsManager, from configurations with the same
 // names, fields and data keys:
 //
 //	CertificateSecretConfig, CA                     ca.crt, ca.key (none if the key is outside of the cluster)
@@ -19,11 +19,12 @@
 //
 // Invariants:
 //
-//   - The structural hash of a configuration decides on the name of its Secret (registry/edition). So a field keeps its name and
-//     its place, none is removed, and a new one means nothing when it is zero. Names of structs are hashed too.
-//   - A configuration is never changed by what is done with it.
-//   - Certificates are made by registry/pki: a leaf never outlives its signer, and who has expired signs nothing.
+//   - The structural hash of a configuration is part of the name of its Secret (registry/edition). So a field keeps
+//     its name and its place, none is removed, and the zero value of a new one has no effect. Names of structs are
+//     hashed too.
+//   - Nothing in this package changes a configuration.
+//   - registry/pki makes the certificates: a leaf never outlives its signer, and an expired CA signs nothing.
 //   - No error, and no format verb of a Certificate, yields bytes of a key, a password or a token.
 //
-// Everything is a function of its arguments and of crypto/rand; the package starts no goroutine.
+// Everything is a function of its arguments and of crypto/rand. The package starts no goroutine.
 package kinds

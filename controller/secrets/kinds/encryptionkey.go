@@ -19,12 +19,12 @@ const (
 	DataKeyEncryptionSecretEncoding = "encoding"
 )
 
-// encodingNone says that a secret is the bytes of the key.
+// encodingNone means that the secret is the raw bytes of the key.
 const encodingNone = "none"
 
-// ETCDEncryptionKeySecretConfig is a key with which kube-apiserver encrypts what it stores.
+// ETCDEncryptionKeySecretConfig is a key with which kube-apiserver encrypts stored objects.
 type ETCDEncryptionKeySecretConfig struct {
-	// Provider such as aescbc or secretbox.
+	// Provider is for example aescbc or secretbox.
 	Provider string
 	Name     string
 	// SecretLength is the length of the key, in bytes.
@@ -36,7 +36,7 @@ type ETCDEncryptionKey struct {
 	Provider string
 	KeyName  string
 	Secret   []byte
-	// Encoded says that Secret is a text in base64 already, as it was before there was an encoding.
+	// Encoded means that Secret is base64 text already, as in Secrets from before the encoding was recorded.
 	Encoded bool
 }
 
@@ -68,7 +68,7 @@ func (k *ETCDEncryptionKey) SecretData() map[string][]byte {
 	return out
 }
 
-// LoadETCDEncryptionKey reads the data of a Secret, also of one from before there was an encoding.
+// LoadETCDEncryptionKey reads the data of a Secret, also of one without a recorded encoding.
 func LoadETCDEncryptionKey(data map[string][]byte) (*ETCDEncryptionKey, error) {
 	name, secret := data[DataKeyEncryptionKeyName], data[DataKeyEncryptionSecret]
 	if len(name) == 0 || len(secret) == 0 {
@@ -88,8 +88,9 @@ func LoadETCDEncryptionKey(data map[string][]byte) (*ETCDEncryptionKey, error) {
 	return out, nil
 }
 
-// ConfigurationSecret is the secret as kube-apiserver's EncryptionConfiguration has it. One from before there was an encoding was
-// written there as it is, so that kube-apiserver encrypts with the bytes that it decodes to: of a text of 32 characters, 24.
+// ConfigurationSecret is the secret for kube-apiserver's EncryptionConfiguration. A Secret without a recorded
+// encoding was written there as it is. So kube-apiserver encrypts with the bytes that it decodes to: 24 for a text of
+// 32 characters.
 func (k *ETCDEncryptionKey) ConfigurationSecret() string {
 	if k.Encoded {
 		return string(k.Secret)

@@ -11,9 +11,9 @@ const (
 	hexadecimal  = "0123456789abcdef"
 )
 
-// random text of n characters, each as likely as the others.
+// random returns a text of n characters, all equally likely.
 func random(n int, of string) string {
-	// What lies beyond the last whole multiple would make the first characters more likely.
+	// Bytes beyond the last whole multiple would make the first characters more likely.
 	limit := 256 - 256%len(of)
 	out := make([]byte, 0, n)
 	var bytes [64]byte

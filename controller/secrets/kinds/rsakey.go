@@ -21,22 +21,22 @@ const (
 	DataKeySSHAuthorizedKeys = "id_rsa.pub"
 )
 
-// Sizes of RSA keys that are made.
+// Bounds of the size of an RSA key, in bits.
 const (
 	leastBits = 2048
 	mostBits  = 8192
 )
 
-// RSASecretConfig is an RSA key, as service accounts and SSH have them.
+// RSASecretConfig is an RSA key for service accounts or SSH.
 type RSASecretConfig struct {
 	Name string
 
 	Bits int
-	// UsedForSSH adds the public key as authorized_keys has it. Such a key has no bundle.
+	// UsedForSSH adds the public key in the format of authorized_keys. Such a key has no bundle.
 	UsedForSSH bool
 }
 
-// RSAKeys are such a key, and its public half if it is for SSH.
+// RSAKeys is an RSA key, and its public half if it is for SSH.
 type RSAKeys struct {
 	Name                 string
 	PrivateKeyPEM        []byte
@@ -78,7 +78,7 @@ func (k *RSAKeys) SecretData() map[string][]byte {
 	return out
 }
 
-// rsaKeyOf reads the RSA key of a PEM. The errors of the decoders are dropped: nothing that was derived from a key may reach a
+// rsaKeyOf reads an RSA key in PEM. It drops the errors of the decoders: nothing derived from a key may reach a
 // message.
 func rsaKeyOf(data []byte) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode(data)

@@ -18,7 +18,7 @@ import (
 // DataKeyStaticTokenCSV is the data key of static tokens, as kube-apiserver reads them from --token-auth-file.
 const DataKeyStaticTokenCSV = "static_tokens.csv" //nolint:gosec // It is the name of a file.
 
-// lengthOfToken is that of a static token, in characters.
+// lengthOfToken is the length of a static token, in characters.
 const lengthOfToken = 128
 
 // StaticTokenSecretConfig are users with tokens, by names that only this configuration knows.
@@ -42,7 +42,7 @@ type StaticToken struct {
 	Tokens []Token
 }
 
-// Token of a user.
+// Token is a user with its token.
 type Token struct {
 	Username string
 	UserID   string
@@ -83,7 +83,7 @@ func (s *StaticToken) SecretData() map[string][]byte {
 	return map[string][]byte{DataKeyStaticTokenCSV: []byte(strings.Join(lines, "\n"))}
 }
 
-// GetTokenForUsername is the token of a user.
+// GetTokenForUsername returns the token of a user.
 func (s *StaticToken) GetTokenForUsername(username string) (*Token, error) {
 	at := slices.IndexFunc(s.Tokens, func(t Token) bool { return t.Username == username })
 	if at < 0 {

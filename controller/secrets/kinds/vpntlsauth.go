@@ -11,14 +11,14 @@ import (
 // DataKeyVPNTLSAuth is the data key of the key that OpenVPN authenticates packets with.
 const DataKeyVPNTLSAuth = "vpn.tlsauth"
 
-// VPNTLSAuthConfig is such a key.
+// VPNTLSAuthConfig is the key that OpenVPN authenticates packets with.
 type VPNTLSAuthConfig struct {
 	Name string
-	// VPNTLSAuthKeyGenerator makes the key, if it is not to be made here.
+	// VPNTLSAuthKeyGenerator makes the key; nil means that Generate makes it.
 	VPNTLSAuthKeyGenerator func() ([]byte, error) `hash:"ignore"`
 }
 
-// Lines of such a key.
+// Lines of that key, and hexadecimal digits of a line.
 const (
 	vpnLines      = 16
 	vpnLineDigits = 32
@@ -39,7 +39,7 @@ func (c *VPNTLSAuthConfig) Generate(time.Time) (Data, error) {
 	return Map{DataKeyVPNTLSAuth: key}, nil
 }
 
-// vpnKey is a key as `openvpn --genkey` writes it.
+// vpnKey returns a key in the format of `openvpn --genkey`.
 func vpnKey() []byte {
 	var out strings.Builder
 	out.WriteString("-----BEGIN OpenVPN Static key V1-----\n")

@@ -12,10 +12,10 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// aggregate reads the aggregate Secret and ConfigMap. leaves are the names of the configuration's leaves by template.
+// aggregate reads the aggregate Secret and ConfigMap. leaves maps a template to the names of its leaves.
 //
-// Their content is known only if they have the label trust.LabelAggregate. Without it they count as empty, and the
-// first write labels them.
+// Content is known only with the label trust.LabelAggregate. An object without it counts as empty, and the first
+// write labels it.
 func (b *builder) aggregate(p *part, cfg *configv1alpha1.Aggregate, leaves map[string][]string) *trust.Aggregate {
 	out := &trust.Aggregate{
 		Configuration: p.configuration,

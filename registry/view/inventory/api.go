@@ -15,13 +15,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Namespace is everything that is known of one namespace which has a RotationConfiguration. It is immutable.
+// Namespace is the derived state of one namespace that has a RotationConfiguration. It is immutable.
 type Namespace struct {
 	Name string
 	// Configurations are the names of the RotationConfigurations, ordered.
 	Configurations []string
-	// Problems of the configurations themselves (object RotationConfiguration/NAME): invalid, claims that collide. A
-	// configuration with a problem contributes no domains. Records that cannot be read are here too.
+	// Problems of the configurations themselves (object RotationConfiguration/NAME), such as an invalid one or
+	// colliding claims, and of unreadable records. A configuration with a problem contributes no domains.
 	Problems []trust.Problem
 	// Domains ordered by configuration and then as configured.
 	Domains []*trust.Domain
@@ -31,8 +31,8 @@ type Namespace struct {
 	Rollouts []*Rollout
 	// Copies of the configurations, in their order, with every default filled in.
 	Copies []configv1alpha1.Copy
-	// Quorums say how the members of etcd clusters are asked that are the pods of StatefulSets, with every default filled in. They
-	// are shared and must not be changed.
+	// Quorums are how the controller queries the members of etcd clusters that are pods of StatefulSets, with every
+	// default filled in. They are shared and read-only.
 	Quorums map[NamedWorkload]*configv1alpha1.Quorum
 
 	claims map[objectKey]Claim
@@ -40,7 +40,7 @@ type Namespace struct {
 	configured map[string][]string
 }
 
-// ConfigurationKind is the kind of the object that declares trust domains. Nobody claims one.
+// ConfigurationKind is the kind of the object that declares trust domains. It cannot be claimed.
 const ConfigurationKind trust.ObjectKind = configv1alpha1.Kind
 
 type objectKey struct {
@@ -58,7 +58,7 @@ func (n *Namespace) Domain(name string) *trust.Domain {
 	return nil
 }
 
-// DomainsOf returns the trust domains of a configuration, as it has them; none if it has no effect.
+// DomainsOf returns the trust domains of a configuration in its order; none if the configuration has no effect.
 func (n *Namespace) DomainsOf(configuration string) []*trust.Domain {
 	var domains []*trust.Domain
 	for _, name := range n.configured[configuration] {
@@ -67,22 +67,22 @@ func (n *Namespace) DomainsOf(configuration string) []*trust.Domain {
 	return domains
 }
 
-// Claim says what the Secret or ConfigMap of that name is to this namespace, whether it exists or not.
+// Claim returns how this namespace uses a Secret or ConfigMap, whether that exists or not.
 func (n *Namespace) Claim(kind trust.ObjectKind, name string) (Claim, bool) {
 	claim, ok := n.claims[objectKey{kind: kind, name: name}]
 	return claim, ok
 }
 
-// Claim says which trust domain an object belongs to, and as what.
+// Claim is the trust domain that an object belongs to, and its role there.
 type Claim struct {
 	// Domain is "" for aggregates, which span domains, and for copies.
 	Domain string
 	Kind   ClaimKind
-	// Configuration is the name of the one that claims the object. Its consent is the object's own matter.
+	// Configuration is the name of the claiming configuration. A claim does not imply the object's consent.
 	Configuration string
 }
 
-// ClaimKind is the part that an object plays.
+// ClaimKind is the role of an object.
 type ClaimKind string
 
 // Claim kinds.
@@ -95,23 +95,23 @@ const (
 	ClaimCopy ClaimKind = "copy"
 )
 
-// Reasons of the problems that only this package finds.
+// Reasons of problems that only this package finds.
 const (
 	// ReasonInvalidConfiguration is on a configuration that cannot be loaded.
 	ReasonInvalidConfiguration trust.Reason = "InvalidConfiguration"
 	// ReasonConflictingClaim is on a configuration that claims what an older one has, and on a leaf whose name is
 	// taken within its own configuration.
 	ReasonConflictingClaim trust.Reason = "ConflictingClaim"
-	// ReasonNodesUnknown is on a configuration that is about nodes where they may not be listed.
+	// ReasonNodesUnknown is on a configuration that depends on nodes if nodes may not be listed.
 	ReasonNodesUnknown trust.Reason = "NodesUnknown"
-	// ReasonInvalidRecord is on a record that cannot be read; it proves nothing and allows nothing.
+	// ReasonInvalidRecord is on a record that cannot be read. It proves and allows nothing.
 	ReasonInvalidRecord trust.Reason = "InvalidRecord"
 	// ReasonInvalidStatus is on the status of a rollout that cannot be read.
 	ReasonInvalidStatus trust.Reason = "InvalidRolloutStatus"
 )
 
-// Sources are the parsed facts of one namespace from which a Namespace is built. They hold no private key.
-// A Sources is immutable; With* return changed copies that share the rest.
+// Sources are the parsed facts of one namespace, from which Build derives a Namespace. They hold no private key. A
+// Sources is immutable; With* return changed copies that share the rest.
 type Sources struct {
 	Namespace string
 	// Configurations and Records by name.
@@ -119,28 +119,29 @@ type Sources struct {
 	Records        map[string]*Record
 	// Secrets of type kubernetes.io/tls by name.
 	Secrets map[string]*Secret
-	// Others are the Secrets of other types by name, aggregates among them. No name is in both.
+	// Others are the Secrets of other types by name, including aggregates. No name is in both Secrets and Others.
 	Others map[string]*OtherSecret
 	// ConfigMaps by name: bundles, aggregates, and the bare existence of the rest.
 	ConfigMaps map[string]*ConfigMap
 	// Nodes of the cluster by name.
 	Nodes map[string]*Node
-	// NodesUnknown says that the nodes have not been listed, or may not be. None is not what there is then.
+	// NodesUnknown is true if the nodes were not listed or may not be. Empty Nodes then does not mean that there are
+	// none.
 	NodesUnknown bool
-	// Pods by name: those that the configurations choose as members.
+	// Pods by name: those that the configurations select as members.
 	Pods map[string]*Pod
-	// Selectors are those whose pods have been listed, in their canonical text.
+	// Selectors are the canonical texts of the selectors whose pods were listed.
 	Selectors map[string]bool
 	// Classes are the StaticPodClasses of the cluster by name.
 	Classes map[string]*Class
-	// ClockSkew is how far the clock of this process is off, as it has measured itself (trust.Domain.ClockSkew); nil if it
-	// measures nothing and goes by what the controller has recorded.
+	// ClockSkew is what this process measured of its own clock (trust.Domain.ClockSkew). Nil if it does not measure:
+	// then the skew that the controller recorded applies.
 	ClockSkew *time.Duration
 
 	certs *pki.Cache
 }
 
-// WithSecret returns the sources as they would be with that Secret; nil means that it is deleted.
+// WithSecret returns a copy with that Secret; nil deletes it.
 func (s *Sources) WithSecret(name string, secret *corev1.Secret) *Sources {
 	out := *s
 	out.Secrets, out.Others = maps.Clone(s.Secrets), maps.Clone(s.Others)
@@ -156,7 +157,7 @@ func (s *Sources) WithSecret(name string, secret *corev1.Secret) *Sources {
 	return &out
 }
 
-// WithConfigMap returns the sources as they would be with that ConfigMap; nil means that it is deleted.
+// WithConfigMap returns a copy with that ConfigMap; nil deletes it.
 func (s *Sources) WithConfigMap(name string, cm *corev1.ConfigMap) *Sources {
 	out := *s
 	out.ConfigMaps = maps.Clone(s.ConfigMaps)
@@ -167,7 +168,7 @@ func (s *Sources) WithConfigMap(name string, cm *corev1.ConfigMap) *Sources {
 	return &out
 }
 
-// WithConfiguration returns the sources as they would be with that configuration; nil means that it is deleted.
+// WithConfiguration returns a copy with that configuration; nil deletes it.
 func (s *Sources) WithConfiguration(name string, cfg *configv1alpha1.RotationConfiguration) *Sources {
 	out := *s
 	out.Configurations = maps.Clone(s.Configurations)
@@ -178,7 +179,7 @@ func (s *Sources) WithConfiguration(name string, cfg *configv1alpha1.RotationCon
 	return &out
 }
 
-// WithRecord returns the sources as they would be with that record; nil means that it is deleted.
+// WithRecord returns a copy with that record; nil deletes it.
 func (s *Sources) WithRecord(name string, r *configv1alpha1.RotationRecord) *Sources {
 	out := *s
 	out.Records = maps.Clone(s.Records)
@@ -189,14 +190,14 @@ func (s *Sources) WithRecord(name string, r *configv1alpha1.RotationRecord) *Sou
 	return &out
 }
 
-// WithClockSkew returns the sources as they would be with that measurement.
+// WithClockSkew returns a copy with that measurement.
 func (s *Sources) WithClockSkew(skew time.Duration) *Sources {
 	out := *s
 	out.ClockSkew = &skew
 	return &out
 }
 
-// cache is that of the Inventory the sources come from, or a new one for sources that were made by hand.
+// cache returns the cache of the Inventory that made the sources, or a new one for sources made by hand.
 func (s *Sources) cache() *pki.Cache {
 	if s.certs != nil {
 		return s.certs

@@ -15,9 +15,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// believe removes from the nodes of a configuration the addresses that are not accepted as theirs, because what a
-// kubelet writes into its status is a mere claim. Every node of the cluster can contest an address, also one that the
-// configuration does not select.
+// believe removes from the nodes of a configuration the addresses that are not accepted as theirs: the status that a
+// kubelet writes is a mere claim. Every node of the cluster can contest an address, even one that the configuration
+// does not select.
 func (b *builder) believe(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	ranges, err := rangesOf(cfg)
 	if err != nil {
@@ -45,7 +45,7 @@ func rangesOf(cfg *configv1alpha1.RotationConfigurationSpec) (*address.Ranges, e
 	return out, nil
 }
 
-// believed returns the node itself if all of its addresses are accepted.
+// believed returns the node without the addresses that are not accepted, or the node itself if all are.
 func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges,
 	claims map[string][]address.Claimant,
 ) *Node {
@@ -66,8 +66,8 @@ func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConf
 	return &out
 }
 
-// claimants are the nodes that report an address, nil if there is only one. claims caches them: of an address that many
-// nodes report, each would have to be compared with each.
+// claimants returns the nodes that report an address, nil if only one does. claims caches them: otherwise an address
+// that many nodes report would cost a comparison of each node with each.
 func (b *builder) claimants(p *part, cfg *configv1alpha1.RotationConfigurationSpec, text string, claims map[string][]address.Claimant) []address.Claimant {
 	if known, ok := claims[text]; ok {
 		return known
@@ -82,7 +82,7 @@ func (b *builder) claimants(p *part, cfg *configv1alpha1.RotationConfigurationSp
 	return out
 }
 
-// reporting are the nodes of the cluster whose kubelets report an address, ordered by name.
+// reporting returns the nodes of the cluster whose kubelets report an address, ordered by name.
 func (b *builder) reporting(text string) []*Node {
 	if b.reported == nil {
 		b.reported = map[string][]*Node{}
@@ -96,7 +96,7 @@ func (b *builder) reporting(text string) []*Node {
 	return b.reported[text]
 }
 
-// carries says whether a leaf that a node has carries an address.
+// carries reports whether an existing leaf of a node carries an address.
 func (b *builder) carries(p *part, cfg *configv1alpha1.RotationConfigurationSpec, node *Node, text string) bool {
 	for i := range cfg.TrustDomains {
 		for j := range cfg.TrustDomains[i].Leaves {
@@ -114,14 +114,14 @@ func (b *builder) carries(p *part, cfg *configv1alpha1.RotationConfigurationSpec
 	return false
 }
 
-// contested reports whether other nodes report an address that the leaf of a node carries, so that it cannot be
-// determined which of them owns it: then the leaf keeps its names.
+// contested reports whether other nodes also report an address that the leaf of a node carries. The owner cannot be
+// determined then, so the leaf keeps its names.
 func (n *Node) contested(carried []string) bool {
 	return n != nil && slices.ContainsFunc(n.doubts, func(d address.Doubt) bool { return d.Contested && slices.Contains(carried, d.Address) })
 }
 
-// doubts adds a problem for each node and reason, for the nodes whose addresses a domain needs. They only affect the
-// leaves and the members of that node.
+// doubts returns a problem per node and reason, for the nodes whose addresses a domain needs. Each affects only the
+// leaves and members of its node.
 func (b *builder) doubts(domain *configv1alpha1.TrustDomain) ([]trust.Problem, error) {
 	var nodes []*Node
 	for i := range domain.Leaves {
@@ -179,7 +179,7 @@ func (n *Node) doubtful() []trust.Problem {
 	return out
 }
 
-// unaddressed are the nodes without an address, and what that means.
+// unaddressed maps the names of the nodes without an address to the consequences.
 type unaddressed map[string]*consequences
 
 type consequences struct {
@@ -187,7 +187,7 @@ type consequences struct {
 	doubted       bool
 }
 
-// add notes a leaf of a node; present says that its Secret exists.
+// add records a leaf of a node. present is true if its Secret exists.
 func (u unaddressed) add(node *Node, leaf string, present bool) {
 	c := u[node.Name]
 	if c == nil {
@@ -201,7 +201,6 @@ func (u unaddressed) add(node *Node, leaf string, present bool) {
 	}
 }
 
-// problems has one problem for each node, ordered.
 func (u unaddressed) problems() []trust.Problem {
 	var out []trust.Problem
 	for _, name := range sortedNames(u) {

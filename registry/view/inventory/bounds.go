@@ -9,8 +9,8 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Bounds of one expanded configuration: what exists for each node counts once for each node. They are checked before
-// anything is expanded. A configuration beyond them has a Problem and takes no effect; others are not affected.
+// Bounds of one expanded configuration: what exists for each node counts once per node. They are checked before the
+// expansion. A configuration beyond them has a Problem and no effect; others are not affected.
 const (
 	// MaxNodes of one selector: the largest cluster that Kubernetes supports.
 	MaxNodes = 5000
@@ -21,15 +21,13 @@ const (
 	MaxLeaves  = 20000
 	MaxMembers = 20000
 	// MaxLinks bounds the relations between members and leaves or addresses: what each presents, where it is probed,
-	// what it verifies. Members and leaves are bounded, and their product has to be too, because it determines the cost
-	// of an assessment.
+	// which it verifies. Their number, up to the product of members and leaves, determines the cost of an assessment.
 	MaxLinks = 500000
 )
 
-// extent is the size of an expanded configuration.
 type extent struct{ leaves, members, links int }
 
-// checkExtent returns which bound a configuration exceeds. It may do so only after nodes have joined.
+// checkExtent returns an error if a configuration exceeds a bound. Nodes that join can make it do so later.
 func (b *builder) checkExtent(cfg *configv1alpha1.RotationConfigurationSpec) error {
 	var all extent
 	for i := range cfg.TrustDomains {
@@ -115,7 +113,6 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 	return e, nil
 }
 
-// verified is the number of leaves that a selection includes.
 func verified(domain *configv1alpha1.TrustDomain, selection *configv1alpha1.LeafSelection, counts map[string]int) int {
 	sum := 0
 	if len(selection.Leaves) > 0 {

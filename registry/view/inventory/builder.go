@@ -14,24 +14,23 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// builder collects what the configurations of a namespace contribute, the oldest configuration first.
+// builder collects the contributions of the configurations of a namespace, oldest configuration first.
 type builder struct {
 	sources *Sources
-	// nodes are those of the cluster, ordered by name, with the addresses that the current configuration accepts
-	// (believe).
+	// nodes of the cluster, ordered by name, with the addresses that believe accepts for the current configuration.
 	nodes []*Node
-	// reported are the nodes by the addresses that they report, nil until it is needed.
+	// reported maps an address to the nodes that report it; nil until needed.
 	reported map[string][]*Node
-	// podNames are those of the pods, ordered, nil until they are needed.
+	// podNames are the names of the pods, ordered; nil until needed.
 	podNames []string
-	// records by the trust domain that they are of.
+	// records by trust domain.
 	records map[string]*remembrance
-	// claims of all configurations so far. owners are the names of the configurations that they belong to.
+	// claims of all configurations so far. owners are the names of the claiming configurations.
 	claims   map[objectKey]Claim
 	owners   map[objectKey]string
 	domains  map[string]string
 	problems []trust.Problem
-	// rolledOut is the rollout of the namespace, nil if there is none, and rolloutOwner the name of its configuration.
+	// rolledOut is the rollout of the namespace, nil if there is none. rolloutOwner is the name of its configuration.
 	rolledOut    *Rollout
 	rolloutOwner string
 }
@@ -47,7 +46,7 @@ func newBuilder(s *Sources) *builder {
 	return b
 }
 
-// add returns what a configuration contributes. If it is invalid, that is only a problem.
+// add returns the contribution of a configuration. An invalid configuration only adds a problem.
 func (b *builder) add(cfg *Configuration) *part {
 	if cfg.Loaded == nil {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, cfg.Error)
@@ -92,8 +91,8 @@ func aboutNodes(cfg *configv1alpha1.RotationConfigurationSpec) bool {
 	})
 }
 
-// conflicts names what an older configuration already has: domains in the configured order, then objects ordered by
-// name.
+// conflicts names what an older configuration already has: domains in the configured order, then conflicts of the
+// rollout, then objects ordered by name.
 func (b *builder) conflicts(p *part) []string {
 	var domains, objects []string
 	for _, d := range p.domains {
@@ -110,8 +109,8 @@ func (b *builder) conflicts(p *part) []string {
 	return slices.Concat(domains, b.rolloutConflicts(p), objects)
 }
 
-// rolloutConflicts are about what a rollout has without a claim: its status, and the numbers of the revisions, which
-// are unique in a namespace (ConfigMap/revision-status-N).
+// rolloutConflicts names the conflicts about what a rollout has without a claim: its status, and the numbers of the
+// revisions, which are unique in a namespace (ConfigMap/revision-status-N).
 func (b *builder) rolloutConflicts(p *part) []string {
 	var out []string
 	if p.rollout != nil {
@@ -138,8 +137,8 @@ func (b *builder) refuse(configuration string, reason trust.Reason, message stri
 
 func objectName(kind trust.ObjectKind, name string) string { return string(kind) + "/" + name }
 
-// Build derives from the facts of a namespace what its configurations say about them. It returns nil if there is no
-// configuration. Nothing is parsed here, and the same facts give the same result.
+// Build derives a Namespace from the facts, nil if there is no configuration. It parses nothing, and the same facts
+// give the same result.
 func Build(s *Sources) *Namespace {
 	if len(s.Configurations) == 0 {
 		return nil
@@ -160,7 +159,7 @@ func Build(s *Sources) *Namespace {
 			out.add(name, p)
 		}
 	}
-	// What the configurations name goes first: the leaves that they do not name are of the rest.
+	// Runs after all configurations are added: a leaf is unnamed only if none of them names it.
 	b.addUnnamed(out.Domains)
 	for _, aggregate := range out.Aggregates {
 		keepUnnamed(aggregate, out.Domains)
@@ -187,14 +186,14 @@ func (n *Namespace) add(configuration string, p *part) {
 	n.addQuorums(configuration, p.configured)
 }
 
-// byAge sorts the oldest first: an object that several configurations claim belongs to the oldest.
+// byAge sorts the oldest configuration first: an object that several claim belongs to the oldest.
 func byAge(configurations map[string]*Configuration) []*Configuration {
 	return slices.SortedFunc(maps.Values(configurations), func(x, y *Configuration) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 	})
 }
 
-// Configured is what trust.JudgeConfiguration compares. A namespace without a configuration has nothing.
+// Configured returns the input of trust.JudgeConfiguration. It is empty for a namespace without a configuration.
 func (n *Namespace) Configured() *trust.Configured {
 	if n == nil {
 		return &trust.Configured{}

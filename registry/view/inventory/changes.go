@@ -5,8 +5,7 @@ package inventory
 
 import "k8s.io/apimachinery/pkg/api/meta"
 
-// configurationChanged starts or stops reading what the configurations of a namespace demand before it announces the
-// configuration.
+// configurationChanged first updates what the namespace reads for its configurations.
 func (i *Inventory) configurationChanged(n *namespace) {
 	i.follow(n)
 	if i.current(n) {
@@ -15,11 +14,12 @@ func (i *Inventory) configurationChanged(n *namespace) {
 	}
 }
 
-// current is false for late events of a namespace that is not managed any more.
+// current is false for late events of a namespace that is no longer managed.
 func (i *Inventory) current(n *namespace) bool { return i.managed.of(n.name) == n }
 
-// updated ignores only repetitions: the model needs the latest resource version of an object, even if nothing else in
-// it has changed. A pod is not written by anybody here, and its status changes all the time.
+// updated ignores repeated events, and updates of a pod that make no difference: certrotation never writes pods, and
+// their status changes all the time. It announces any other object even if only its resource version has changed,
+// because the model needs the latest.
 func (i *Inventory) updated(n *namespace, before, after any) {
 	if was, ok := before.(*Pod); ok {
 		if is, ok := after.(*Pod); ok && was.same(is) {
@@ -34,7 +34,6 @@ func (i *Inventory) updated(n *namespace, before, after any) {
 	i.announce(n)
 }
 
-// announce tells that an object was added, changed or deleted.
 func (i *Inventory) announce(n *namespace) {
 	if !i.current(n) {
 		return
@@ -61,7 +60,7 @@ func (i *Inventory) nodeUpdated(before, after any) {
 	i.nodeChanged(after)
 }
 
-// classUpdated: a class may concern any namespace, like a node.
+// classUpdated treats a class like a node: it may concern any namespace.
 func (i *Inventory) classUpdated(before, after any) {
 	x, okX := before.(*Class)
 	y, okY := after.(*Class)

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// domain makes one trust domain of its configuration and of what exists.
+// domain builds one trust domain from its configuration and the existing objects.
 func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domain, error) {
 	out := &trust.Domain{
 		Namespace:     b.sources.Namespace,

@@ -13,7 +13,6 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// part is what one configuration contributes.
 type part struct {
 	// configuration is its name.
 	configuration string
@@ -22,17 +21,17 @@ type part struct {
 	aggregate *trust.Aggregate
 	rollout   *Rollout
 	copies    []configv1alpha1.Copy
-	// configured are the trust domains as the configuration has them.
+	// configured are the trust domains as the configuration declares them.
 	configured []configv1alpha1.TrustDomain
 	claims     map[objectKey]Claim
-	// rivals are the leaves of nodes by the name that they would have.
+	// rivals are the candidates for each name of a node's leaf.
 	rivals map[string][]candidate
-	// nodeLeaves are the names of the leaves of each node by their template.
+	// nodeLeaves maps node and template to the name of the leaf.
 	nodeLeaves map[string]map[string]string
 }
 
-// expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
-// a leaf of a node with an unlucky name cannot take the place of a signer.
+// expand builds the domains of a configuration. It claims the literal names of the configuration first, so that a
+// node's leaf with an unlucky name cannot take the name of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
 	p := &part{configuration: name, configured: cfg.TrustDomains, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
 	b.nodes = b.nodes[:0:0]
@@ -86,7 +85,7 @@ func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationS
 	return p, nil
 }
 
-// claimDomain claims the objects that exist once in a domain, and the leaves that exist once.
+// claimDomain claims the signer, the bundle, and the leaves that exist once.
 func (p *part) claimDomain(domain *configv1alpha1.TrustDomain) error {
 	claims := []struct {
 		kind  trust.ObjectKind
@@ -123,7 +122,7 @@ func (p *part) claimAggregate(aggregate *configv1alpha1.Aggregate) error {
 	return nil
 }
 
-// claim says whether the name was free.
+// claim reports whether the name was free.
 func (p *part) claim(kind trust.ObjectKind, name string, claim Claim) bool {
 	key := objectKey{kind: kind, name: name}
 	if _, taken := p.claims[key]; taken {
@@ -134,7 +133,7 @@ func (p *part) claim(kind trust.ObjectKind, name string, claim Claim) bool {
 	return true
 }
 
-// selected are the nodes that a selector chooses, ordered by name.
+// selected returns the nodes that a selector matches, ordered by name.
 func (b *builder) selected(selector *metav1.LabelSelector) ([]*Node, error) {
 	chosen, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {

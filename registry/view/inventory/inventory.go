@@ -20,43 +20,44 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// pkiCacheEntries holds the chains and bundles of some 10,000 certificates.
+// pkiCacheEntries is enough for the chains and bundles of some 10,000 certificates.
 const pkiCacheEntries = 32768
 
 // Options of an Inventory.
 type Options struct {
-	// Namespaces that are managed because the installation names them: Namespaces are not watched then, and rights are
-	// needed in these only. None means those that have the label trust.LabelManaged, which is their owner's consent.
+	// Namespaces that are managed because the installation names them: then Namespaces are not watched, and rights
+	// are needed in these only. If empty, those with the label trust.LabelManaged are managed, which is their owner's
+	// consent.
 	Namespaces []string
-	// ClockSkew is how far the clock of this process is off, without asking anybody; nil if it goes by what the controller
-	// has recorded.
+	// ClockSkew returns the skew of this process's clock without a request. If nil, the skew that the controller
+	// recorded applies.
 	ClockSkew func() time.Duration
-	// Register is for the metrics; nil for none.
+	// Register registers the metrics; nil for none.
 	Register func(metrics.Registerable) error
 }
 
 // Clients of one cluster.
 type Clients struct {
-	// Core reads Secrets, ConfigMaps and Nodes.
+	// Core reads Secrets, ConfigMaps, Pods and Nodes.
 	Core kubernetes.Interface
-	// Metadata reads of Namespaces, and of Secrets that are no certificates, the metadata only: their content is never
-	// transferred.
+	// Metadata reads only the metadata of Namespaces and of Secrets that are no certificates. It never transfers
+	// content.
 	Metadata metadata.Interface
 	// Config reads RotationConfigurations, RotationRecords and StaticPodClasses.
 	Config versioned.Interface
 }
 
-// Inventory watches the managed namespaces of a cluster and answers with the facts of them.
+// Inventory watches the managed namespaces of a cluster and returns their facts.
 //
-// A namespace is known while it is managed and has a configuration, and since everything of it has been listed. Before
-// that nothing is said of it, so that nobody takes something for missing that was not listed yet.
+// A namespace is known while it is managed, has a configuration, and everything of it has been listed. Until then the
+// Inventory returns nothing for it, so that callers never take an unlisted object for a missing one.
 type Inventory struct {
 	certs   *pki.Cache
 	sources clusterSources
-	// namespaces is nil if names has the namespaces that are managed.
+	// namespaces is nil if the installation names the namespaces (names).
 	namespaces *observed
 	names      []string
-	// nodes and classes are of the whole cluster.
+	// nodes and classes cover the whole cluster.
 	nodes, classes *observed
 	managed        namespaces
 	refusals       *refusals
@@ -67,7 +68,7 @@ type Inventory struct {
 	running  sync.WaitGroup
 }
 
-// New returns an Inventory. It fails only if metrics refuse to be registered.
+// New returns an Inventory. It fails only if a metric cannot be registered.
 func New(clients Clients, opts Options) (*Inventory, error) {
 	certs := pki.NewCache(pkiCacheEntries)
 	i := &Inventory{
@@ -92,20 +93,20 @@ func New(clients Clients, opts Options) (*Inventory, error) {
 	return i, nil
 }
 
-// ofCluster are what is read of the whole cluster, besides the Namespaces.
+// ofCluster returns the sources of the whole cluster besides the Namespaces.
 func (i *Inventory) ofCluster() []*observed { return []*observed{i.nodes, i.classes} }
 
-// named says whether the installation names the namespaces.
+// named reports whether the installation names the namespaces.
 func (i *Inventory) named() bool { return len(i.names) > 0 }
 
-// OnChange has fn called after each change of what is known of a namespace that has, or had, a configuration; a change
-// of a node counts for all of them. It must be called before Start. fn runs on a goroutine of the Inventory and must not
-// block.
+// OnChange registers fn, which is called after each change of the facts of a namespace that has, or had, a
+// configuration. A change of a node counts for all of them. Callers must register before Start. fn runs on a
+// goroutine of the Inventory and must not block.
 func (i *Inventory) OnChange(fn func(namespace string)) {
 	i.onChange = append(i.onChange, fn)
 }
 
-// Start runs the informers until ctx ends, and returns. It is called once.
+// Start runs the informers until ctx ends, and returns at once. It is called once.
 func (i *Inventory) Start(ctx context.Context) {
 	i.managed.start(ctx)
 	for _, name := range i.names {
@@ -120,20 +121,20 @@ func (i *Inventory) Start(ctx context.Context) {
 	i.running.Go(func() {
 		select {
 		case <-i.nodes.listed.Done():
-			// There may be no node, of which nobody would tell.
+			// Without any node, no event announces that the nodes are known.
 			i.nodeChanged(nil)
 		case <-ctx.Done():
 		}
 	})
 }
 
-// Wait returns when everything that Start has started has ended.
+// Wait returns when every goroutine that Start started has ended.
 func (i *Inventory) Wait() { i.running.Wait() }
 
-// HasSynced says whether everything has been listed once and every change of that has been announced. It stays true: what
-// a namespace has to wait for that is managed later, or gets its first configuration later, is that namespace's alone
-// (Await). What the API server refuses is waited for, unless the installation names its namespaces: then one without
-// rights does not hold up the others, and is unknown until it can be read.
+// HasSynced reports whether everything has been listed once and announced. It stays true: a namespace that is managed
+// or configured later waits alone (Await). HasSynced waits for reads that the API server refuses, unless the
+// installation names its namespaces. A namespace without rights then delays no other, and is unknown until it can be
+// read.
 func (i *Inventory) HasSynced() bool {
 	if i.synced.Load() {
 		return true
@@ -145,7 +146,7 @@ func (i *Inventory) HasSynced() bool {
 	return true
 }
 
-// WaitForSync waits for HasSynced. It fails when ctx ends first.
+// WaitForSync waits for HasSynced. It fails if ctx ends first.
 func (i *Inventory) WaitForSync(ctx context.Context) error {
 	for {
 		waiting, turned := i.pending()
@@ -160,7 +161,7 @@ func (i *Inventory) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// pending is what HasSynced waits for, nil for nothing, and what is closed when something else may be.
+// pending returns what HasSynced waits for, nil for nothing, and a channel that closes when that may change.
 func (i *Inventory) pending() (*pending, <-chan struct{}) {
 	if !i.named() && !cache.IsDone(i.namespaces.listed) {
 		return &pending{what: "Namespaces", done: i.namespaces.listed.Done()}, nil
@@ -180,8 +181,8 @@ func (i *Inventory) pending() (*pending, <-chan struct{}) {
 	return nil, nil
 }
 
-// Await waits until a namespace is known, if it is managed and has a configuration. It fails when ctx ends first, and at
-// once if the API server does not let us read the namespace.
+// Await waits until a namespace is known, if it is managed and has a configuration. It fails if ctx ends first, and
+// at once if the API server refuses a read.
 func (i *Inventory) Await(ctx context.Context, namespace string) error {
 	for n := i.managed.of(namespace); n != nil; n = i.managed.of(namespace) {
 		turned, refused := n.refusals.state()
@@ -199,10 +200,10 @@ func (i *Inventory) Await(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// Managed says whether a namespace has opted in, or is named by the installation. Of no other anything is known or read.
+// Managed reports whether a namespace has opted in, or is named by the installation. No other namespace is read.
 func (i *Inventory) Managed(namespace string) bool { return i.managed.of(namespace) != nil }
 
-// Namespaces are those that are known, ordered.
+// Namespaces returns the names of the known namespaces, ordered.
 func (i *Inventory) Namespaces() []string {
 	var known []string
 	for _, n := range i.managed.list() {
@@ -213,8 +214,8 @@ func (i *Inventory) Namespaces() []string {
 	return known
 }
 
-// Sources returns what is known of a namespace, nil if nothing is. Of one without a configuration the ConfigMaps are not
-// known; one with a configuration is known entirely or not at all.
+// Sources returns the facts of a namespace, nil if there are none. A namespace with a configuration is known entirely
+// or not at all. Without one its ConfigMaps are not known.
 func (i *Inventory) Sources(namespace string) *Sources {
 	if s, _ := i.memory.get(namespace, i.known); s != nil {
 		return s
@@ -230,13 +231,14 @@ func (i *Inventory) Sources(namespace string) *Sources {
 	return s
 }
 
-// Namespace returns Build of the namespace's Sources, nil if it is not known. The answer is kept until a source changes.
+// Namespace returns Build of the namespace's Sources, nil if it is not known. The result is kept until a source
+// changes.
 func (i *Inventory) Namespace(namespace string) *Namespace {
 	_, n := i.memory.get(namespace, i.known)
 	return n
 }
 
-// known is the snapshot that is remembered, nil for a namespace that is not known.
+// known returns the snapshot to remember, nil for a namespace that is not known.
 func (i *Inventory) known(namespace string) *Sources {
 	n := i.managed.of(namespace)
 	if n == nil || !n.known() {
@@ -252,7 +254,7 @@ func (i *Inventory) snapshot(n *namespace) *Sources {
 	return i.measured(assemble(n.name, i.certs, f))
 }
 
-// measured adds what this process knows of its clock.
+// measured adds the clock skew that this process measured.
 func (i *Inventory) measured(s *Sources) *Sources {
 	if skew := i.memory.clockSkew; skew != nil {
 		return s.WithClockSkew(skew())

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keys of a signer Secret, two for each Slot. Those of the active one always exist, because the Secret type demands it.
+// Keys of a signer Secret, two for each Slot. Those of the active slot always exist, as the Secret type requires.
 const (
 	ActiveCertKey   = corev1.TLSCertKey
 	ActiveKeyKey    = corev1.TLSPrivateKeyKey
@@ -19,14 +19,14 @@ const (
 	PreviousKeyKey  = "previous-tls.key"
 )
 
-// AuthorityKey is the key of a leaf Secret for the certificate of its signer. The leaf's own pair is under the keys of
-// the active slot.
+// AuthorityKey is the key of a leaf Secret for the certificate of its signer. The leaf's own pair is in the active
+// slot.
 const AuthorityKey = corev1.ServiceAccountRootCAKey
 
 // BundleKey is the key of a bundle ConfigMap.
 const BundleKey = "ca-bundle.crt"
 
-// Endings of the keys of an aggregate Secret; in front of them stands the name of the leaf.
+// Suffixes of the keys of an aggregate Secret, after the name of the leaf.
 const (
 	aggregateCertSuffix = ".crt"
 	aggregateKeySuffix  = ".key"

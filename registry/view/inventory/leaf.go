@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// expandedLeaf is a leaf together with what the relying parties ask for.
+// expandedLeaf is a leaf with the keys that relying parties select it by.
 type expandedLeaf struct {
 	leaf *trust.Leaf
 	cfg  *configv1alpha1.Leaf
@@ -25,8 +25,9 @@ type expandedLeaf struct {
 	node string
 }
 
-// leaves expands the leaves of a domain, ordered by name. A leaf that cannot be made is left out, with a problem, and
-// does not affect the others. If its Secret exists it stays with its present names, since somebody may present it.
+// leaves expands the leaves of a domain, ordered by name. A leaf that cannot be built is left out, with a problem,
+// and does not affect the others. If its Secret exists, it stays with its current names, because a process may
+// present it.
 func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expandedLeaf, []trust.Problem, error) {
 	var (
 		leaves    []expandedLeaf
@@ -71,8 +72,8 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 	return leaves, append(problems, addresses.problems()...), nil
 }
 
-// claimNodeLeaf claims the name of a node's leaf. It fails if the name is not valid or is taken within the
-// configuration. Only that leaf is affected: a node that joins must not stop what works.
+// claimNodeLeaf claims the name of a node's leaf. It fails if the name is invalid or taken within the configuration.
+// Only that leaf is affected: a node that joins must not stop what works.
 func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust.Problem {
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
 		return problemOf(trust.SecretKind, name, ReasonInvalidConfiguration, fmt.Sprintf(
@@ -86,7 +87,7 @@ func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust
 	return nil
 }
 
-// leaf reads one leaf. The error says why its profile cannot be made.
+// leaf reads one leaf. The error is why its profile cannot be built.
 func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
 	object, secret := b.tlsSecret(p, name)
 	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy)}
@@ -106,7 +107,6 @@ func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Nod
 	return out, nil
 }
 
-// readLeaf takes over the content of an existing Secret.
 func readLeaf(out *trust.Leaf, secret *Secret) {
 	const step = "restore it, or delete the Secret to have it reissued"
 	out.Certificate, out.ContentHash, out.Superseded = first(secret.Active.Certificates), secret.ContentHash, secret.Superseded
@@ -130,7 +130,6 @@ func readLeaf(out *trust.Leaf, secret *Secret) {
 	}
 }
 
-// nameFor puts the name of a node into a template; there may be no node.
 func nameFor(template string, node *Node) string {
 	if node == nil {
 		return template
@@ -145,10 +144,10 @@ func nodeName(node *Node) string {
 	return node.Name
 }
 
-// errNoAddress says that a node has no InternalIP that could be put into a certificate.
+// errNoAddress means that a node has no InternalIP for a certificate.
 var errNoAddress = errors.New("the node has no InternalIP")
 
-// profileFor makes the profile of a leaf, normalized, so that it compares with what certificates report. A leaf
+// profileFor builds the profile of a leaf, normalized, so that it compares with the profiles of certificates. A leaf
 // without a common name gets the smallest of its names and addresses, compared as text.
 func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	profile := withoutNames(cfg)
@@ -171,8 +170,8 @@ func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	return profile, nil
 }
 
-// keptProfile is the profile of a leaf whose names are not known: it has the names of the existing certificate, if that
-// can be read.
+// keptProfile is the profile of a leaf whose names are not known. It has the names of the existing certificate, if
+// that can be read.
 func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
 	profile := withoutNames(cfg)
 	if cert != nil {
@@ -192,13 +191,13 @@ func withoutNames(cfg *configv1alpha1.Leaf) pki.Profile {
 	return profile
 }
 
-// candidate is a leaf of a node that would have a certain name.
+// candidate is a node's leaf that would have a certain name.
 type candidate struct {
 	template string
 	node     *Node
 }
 
-// candidates returns who could have the name of each node's leaf. Two templates can make the same name: with
+// candidates returns the candidates for the name of each node's leaf. Two templates can produce the same name: with
 // peer-{node} and peer-metrics-{node}, a node metrics-x meets a node x.
 func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map[string][]candidate, error) {
 	found := map[string][]candidate{}
@@ -221,9 +220,9 @@ func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map
 	return found, nil
 }
 
-// owns reports whether a node's leaf may have a name that others would have too: the one whose addresses the existing
-// certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take
-// over what another one presents.
+// owns reports whether a node's leaf may have a name that other leaves would have too. A leaf keeps the name if the
+// existing certificate is for its addresses. A name without a Secret goes to the first candidate. A node that joins
+// must not take over what another node presents.
 func (b *builder) owns(p *part, name, template string, node *Node) bool {
 	rivals := p.rivals[name]
 	if len(rivals) < 2 {

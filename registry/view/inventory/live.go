@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// liveTimeout bounds all reads of one Live: an API server that does not answer is no reason to hold a worker, or a review.
+// liveTimeout bounds all reads of one Live, so that a silent API server does not hold a worker or a review.
 const liveTimeout = time.Minute
 
-// outOfTime says that it is the time which has ended, nil if it has not.
+// outOfTime returns the cause if a timeout with a cause ended ctx, nil otherwise.
 func outOfTime(ctx context.Context) error {
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ctx.Err()) {
 		return nil
@@ -28,10 +28,10 @@ func outOfTime(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
-// page by page, with consistent reads, everything of the namespace, the nodes and the classes. Certificates that are
-// known are not parsed again. The lists are not of one moment: what changes in between may be in one and not in
-// another, as in the cached Sources. Of a namespace that is not managed nothing is read: that is ErrUnmanaged.
+// Live returns the Sources of a namespace from the API server, for decisions that cannot be undone. It lists
+// everything of the namespace, the nodes and the classes page by page, with consistent reads. It does not parse known
+// certificates again. The lists are not of one moment: a change in between may be in one and not in another, as in
+// the cached Sources. For a namespace that is not managed it reads nothing and returns ErrUnmanaged.
 func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error) {
 	n := i.managed.of(namespace)
 	if n == nil {
@@ -64,7 +64,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	}
 	var err error
 	f.nodes, err = i.sources.nodes.live(ctx, metav1.NamespaceAll, i.nodes.store)
-	// An installation that names its namespaces may do without the right, if no configuration is about nodes.
+	// An installation that names its namespaces needs no right to list nodes if no configuration depends on them.
 	f.nodesUnknown = i.named() && apierrors.IsForbidden(err)
 	if err != nil && !f.nodesUnknown {
 		return nil, fmt.Errorf("list Nodes: %w", errors.Join(err, outOfTime(ctx)))
@@ -77,7 +77,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	return i.measured(assemble(namespace, i.certs, &f)), nil
 }
 
-// cachedIn is the cache of what is read on demand, an empty one if it is not read.
+// cachedIn returns the cache of a demanded source, an empty one if it is not read.
 func cachedIn(r *demanded) cache.Store {
 	if r == nil {
 		return cache.NewStore(cache.MetaNamespaceKeyFunc)
@@ -85,7 +85,7 @@ func cachedIn(r *demanded) cache.Store {
 	return r.store
 }
 
-// livePods lists the pods that the configurations choose, as they were listed just now.
+// livePods lists the pods that the configurations select, as those were listed just now.
 func (i *Inventory) livePods(ctx context.Context, namespace string, reading map[demand]*demanded, f *found) error {
 	f.selectors = map[string]bool{}
 	for _, object := range f.configurations {
@@ -107,8 +107,8 @@ func (i *Inventory) livePods(ctx context.Context, namespace string, reading map[
 	return nil
 }
 
-// live lists a source and keeps the facts. What is cached at the same version is not parsed again: a review that reads
-// live costs the API server a list, but neither side the verification of every pair.
+// live lists a source and returns the facts. It does not parse an object again that is cached at the same version: a
+// live read costs the API server a list, but neither side the verification of every pair.
 func (s *source) live(ctx context.Context, namespace string, cached cache.Store) ([]any, error) {
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return s.list(ctx, namespace, opts)
@@ -133,7 +133,7 @@ func (s *source) live(ctx context.Context, namespace string, cached cache.Store)
 	return out, err
 }
 
-// knownAt returns the cached facts of an object if they are of this very version of it, nil otherwise.
+// knownAt returns the cached facts of exactly this version of an object, nil if there are none.
 func knownAt(cached cache.Store, object runtime.Object) any {
 	live, err := meta.Accessor(object)
 	if err != nil || live.GetResourceVersion() == "" {

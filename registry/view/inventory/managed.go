@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// watchNamespaces sets up the informer of the Namespaces that have opted in. It only gets the metadata of a Namespace,
-// and keeps the part of it that is used.
+// watchNamespaces sets up the informer of the Namespaces that have opted in. It receives only their metadata, and
+// keeps only the used part.
 func (i *Inventory) watchNamespaces() {
 	i.namespaces = observe(i.sources.namespaces, metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
 		AddFunc:    i.namespaceChanged,
@@ -22,7 +22,7 @@ func (i *Inventory) watchNamespaces() {
 	}, i.refusals.report(i.sources.namespaces))
 }
 
-// consent keeps the part of a Namespace that says whether it is managed.
+// consent keeps the part of a Namespace that decides whether it is managed.
 func consent(object any) (any, error) {
 	namespace, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -34,8 +34,8 @@ func consent(object any) (any, error) {
 	}}, nil
 }
 
-// namespaceChanged runs on the goroutine of the informer of Namespaces, as does namespaceGone. The label is checked
-// here as well: a server that ignores the selector must not widen what is read.
+// namespaceChanged runs on the goroutine of the Namespace informer, as does namespaceGone. It checks the label too: a
+// server that ignores the selector must not widen what is read.
 func (i *Inventory) namespaceChanged(object any) {
 	namespace, err := meta.Accessor(object)
 	switch {
@@ -56,7 +56,7 @@ func (i *Inventory) namespaceGone(object any) {
 	}
 }
 
-// manage starts reading a namespace, unless it is read already.
+// manage starts to read a namespace, unless it is read already.
 func (i *Inventory) manage(name string) {
 	if i.managed.of(name) != nil {
 		return
@@ -78,7 +78,7 @@ func (i *Inventory) manage(name string) {
 	})
 }
 
-// release stops reading a namespace and drops everything that is known about it.
+// release stops reading a namespace and drops all its facts.
 func (i *Inventory) release(name string) {
 	if i.managed.drop(name) {
 		i.memory.drop(name)
@@ -86,7 +86,6 @@ func (i *Inventory) release(name string) {
 	}
 }
 
-// newNamespace sets up the informers of a namespace.
 func (i *Inventory) newNamespace(name string) *namespace {
 	n := newNamespace(i.managed.ctx, name, i.refusals)
 	object := cache.ResourceEventHandlerFuncs{
@@ -110,7 +109,7 @@ func (i *Inventory) newNamespace(name string) *namespace {
 	return n
 }
 
-// namespaceSource is about Namespaces themselves; only those that have opted in are asked for.
+// namespaceSource lists and watches the Namespaces that have opted in, and no others.
 func namespaceSource(clients Clients) *source {
 	namespaces := clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	return metadataSource("Namespaces", clients.Metadata, namespaces, func(opts *metav1.ListOptions) {

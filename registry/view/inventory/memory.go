@@ -9,22 +9,23 @@ import (
 	"time"
 )
 
-// memory keeps what was built for each namespace until something changes. Readers take no lock while it is fresh.
+// memory keeps the result of Build for each namespace until something changes. Readers take no lock while it is
+// fresh.
 //
-// A generation is counted up after the informers' stores have changed, and is read before the stores are. What is
-// built from an older store therefore never bears the newer generation. The zero value is ready for use.
+// A generation is incremented after the informers' stores have changed, and read before the stores are. A result of
+// an older store therefore never has the newer generation. The zero value is ready for use.
 type memory struct {
-	// nodes is the generation of all nodes: they concern every namespace.
+	// nodes is the generation of all nodes, which concern every namespace.
 	nodes      atomic.Uint64
 	namespaces sync.Map // of *remembered by namespace
-	// clockSkew is that of Options. What was built by another skew is not fresh.
+	// clockSkew is Options.ClockSkew. A result of another skew is stale.
 	clockSkew func() time.Duration
 }
 
 type remembered struct {
 	generation atomic.Uint64
 	latest     atomic.Pointer[built]
-	// building lets one goroutine build while the others wait for what it makes.
+	// building lets one goroutine build while the others wait for its result.
 	building sync.Mutex
 }
 
@@ -34,11 +35,11 @@ type built struct {
 	namespace         *Namespace
 }
 
-// get returns the sources and what was built of them, nil for both if look finds none.
+// get returns the sources and the result of Build, nil for both if look finds none.
 func (m *memory) get(namespace string, look func(namespace string) *Sources) (*Sources, *Namespace) {
 	entry := m.entry(namespace)
 	if entry == nil {
-		// Most namespaces of a cluster have no configuration; nothing is remembered of them.
+		// Most namespaces of a cluster have no configuration, and get no entry.
 		if look(namespace) == nil {
 			return nil, nil
 		}
@@ -80,7 +81,7 @@ func (m *memory) fresh(entry *remembered) *built {
 	return b
 }
 
-// forget is called after something in the namespace has changed. Where there is no entry, whoever makes one reads the
+// forget is called after a change in the namespace. If there is no entry, the goroutine that creates one reads the
 // changed store.
 func (m *memory) forget(namespace string) {
 	if entry := m.entry(namespace); entry != nil {
@@ -88,7 +89,7 @@ func (m *memory) forget(namespace string) {
 	}
 }
 
-// drop is called after a namespace has ceased to be managed: nothing that was built of it is kept.
+// drop is called after a namespace is no longer managed, and drops its result.
 func (m *memory) drop(namespace string) {
 	m.forget(namespace)
 	m.namespaces.Delete(namespace)

@@ -17,30 +17,29 @@ import (
 // namespaces are the managed ones: nothing is read in any other. The zero value is ready for start.
 type namespaces struct {
 	mu sync.Mutex
-	// ctx is that of Start and ends everything that is started later.
+	// ctx is the context of Start and ends everything that starts later.
 	ctx context.Context //nolint:containedctx // namespaces come and go while everything runs
 	all map[string]*namespace
 }
 
-// namespace reads one namespace.
 type namespace struct {
 	name string
-	// One for each source, but for ConfigMaps.
+	// One for each source but ConfigMaps and Pods.
 	configurations, records, secrets, others, aggregates *observed
-	// listed is closed when all of them have been listed and have been handled.
+	// listed is closed when all of them have been listed and handled.
 	listed chan struct{}
 	// refusals are the reads that the API server refuses.
 	refusals *refusals
-	// ended is done when the namespace is not managed any more, or everything ends.
+	// ended is done when the namespace is no longer managed, or the Inventory ends.
 	ended context.Context //nolint:containedctx // it is the life of the namespace, not of a call
 	stop  context.CancelCauseFunc
 
 	mu sync.Mutex
-	// demanded are read while a configuration demands it.
+	// demanded are the sources that are read while a configuration demands them.
 	demanded map[demand]*demanded
 }
 
-// demand is what a configuration needs to have read: the ConfigMaps, or the pods of a label selector.
+// demand is a source that a configuration needs: the ConfigMaps, or the pods of a label selector (pods is true).
 type demand struct {
 	pods     bool
 	selector string
@@ -49,7 +48,7 @@ type demand struct {
 var (
 	// ErrUnmanaged is the error for a namespace that has not opted in.
 	ErrUnmanaged = errors.New("the namespace is not managed")
-	// errUnconfigured ends the informer of what no configuration of a namespace demands any more.
+	// errUnconfigured ends the informer of a source that no configuration of a namespace demands any more.
 	errUnconfigured = errors.New("no configuration of the namespace demands it any more")
 )
 
@@ -72,7 +71,7 @@ func (n *namespaces) of(name string) *namespace {
 	return n.all[name]
 }
 
-// list is ordered by name.
+// list returns the namespaces ordered by name.
 func (n *namespaces) list() []*namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,14 +110,14 @@ func (n *namespace) configured() bool {
 	return len(n.configurations.store.ListKeys()) > 0
 }
 
-// known reports whether there is a configuration, and everything has been listed but for pods: of whom it is not known who
-// they are is a matter of the model (trust.Party.Unlisted).
+// known reports whether there is a configuration, and everything but the pods has been listed. The model handles pods
+// that are not listed yet (trust.Party.Unlisted).
 func (n *namespace) known() bool {
 	maps := n.ofDemanded()[demand{}]
 	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
 }
 
-// pending is what the namespace still has to wait for before its facts are complete, nil if they are.
+// pending returns what the namespace waits for before its facts are complete, nil if they are.
 func (n *namespace) pending() *pending {
 	if !isClosed(n.listed) {
 		return &pending{what: "what is in namespace " + n.name, done: n.listed, ended: n.ended, refusals: n.refusals}
@@ -131,14 +130,14 @@ func (n *namespace) pending() *pending {
 	return nil
 }
 
-// ofDemanded is a copy.
+// ofDemanded returns a copy.
 func (n *namespace) ofDemanded() map[demand]*demanded {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.demanded)
 }
 
-// found are the facts of the namespace. What is read because a configuration demands it is left out until it has been listed.
+// found returns the facts of the namespace. It leaves out a demanded source until that has been listed.
 func (n *namespace) found() *found {
 	f := &found{
 		configurations: n.configurations.store.List(),
@@ -170,17 +169,18 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// demanded reads what a configuration demands; in other namespaces it is not watched.
+// demanded reads a source that a configuration demands; without one it is not watched.
 type demanded struct {
 	*observed
 	// ready is closed after the namespace has been announced as known.
 	ready chan struct{}
-	// ended is done when no configuration demands it any more, the namespace is not managed any more, or everything ends.
+	// ended is done when no configuration demands the source any more, the namespace is no longer managed, or the
+	// Inventory ends.
 	ended context.Context //nolint:containedctx // it is the life of the informer, not of a call
 	stop  context.CancelCauseFunc
 }
 
-// demands are what the configurations of the namespace need to have read.
+// demands returns the sources that the configurations of the namespace need.
 func (n *namespace) demands() map[demand]bool {
 	out := map[demand]bool{}
 	for _, object := range n.configurations.store.List() {
@@ -196,8 +196,8 @@ func (n *namespace) demands() map[demand]bool {
 	return out
 }
 
-// follow reads what the configurations of a namespace demand, and nothing else. It is called only on the goroutine of the
-// informer of the configurations, for which Wait waits.
+// follow reads what the configurations of a namespace demand, and nothing else. It is called only on the goroutine of
+// the configuration informer, which Wait waits for.
 func (i *Inventory) follow(n *namespace) {
 	demands := n.demands()
 	n.drop(demands)
@@ -209,7 +209,7 @@ func (i *Inventory) follow(n *namespace) {
 	}
 }
 
-// drop ends what is not demanded any more.
+// drop stops the sources that are no longer demanded.
 func (n *namespace) drop(demands map[demand]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -257,17 +257,17 @@ func (i *Inventory) read(n *namespace, key demand) {
 	})
 }
 
-// pending is a source that has to be listed.
+// pending is a source that is not listed yet.
 type pending struct {
 	what string
 	done <-chan struct{}
-	// ended is the life of what lists, nil if it is that of everything.
+	// ended is the life of the informer, nil if that is the life of the Inventory.
 	ended    context.Context //nolint:containedctx // it is not that of a call
 	refusals *refusals
 }
 
-// wait returns when the source is listed, is no longer needed, or when the API server has started or stopped refusing
-// something. It fails when ctx or the inventory ends first.
+// wait returns when the source is listed or no longer needed, or when the API server starts or stops to refuse a
+// read. It fails if ctx or the Inventory ends first.
 func (p *pending) wait(ctx context.Context, turned <-chan struct{}) error {
 	var (
 		cause error

@@ -16,7 +16,6 @@ import (
 	"certrotation.dev/registry/truststore"
 )
 
-// present is the object that has this metadata.
 func present(meta *metav1.ObjectMeta) trust.Object {
 	return trust.Object{
 		Name:            meta.Name,
@@ -49,7 +48,7 @@ func (c *ConfigMap) object() trust.Object {
 	return out
 }
 
-// adopted reports whether an object consents to the configuration that names it. Otherwise the model only knows that
+// adopted reports whether an object consents to the configuration that names it. If not, the model knows only that
 // the object exists.
 func (b *builder) adopted(p *part, kind trust.ObjectKind, object *trust.Object) bool {
 	if trust.Consents(object.Annotations, p.configuration) {
@@ -60,7 +59,7 @@ func (b *builder) adopted(p *part, kind trust.ObjectKind, object *trust.Object) 
 }
 
 // tlsSecret returns a Secret and its facts. The facts are nil if it does not exist, does not consent, or has another
-// type, which is a problem because the type cannot be changed.
+// type. Another type is a problem because the type cannot be changed.
 func (b *builder) tlsSecret(p *part, name string) (trust.Object, *Secret) {
 	if secret := b.sources.Secrets[name]; secret != nil {
 		object := secret.object()
@@ -86,8 +85,8 @@ func problemOf(kind trust.ObjectKind, name string, reason trust.Reason, message 
 	return &trust.Problem{Object: objectName(kind, name), Reason: reason, Message: message}
 }
 
-// signer reads the slots. Each slot keeps the certificates that could be read, whatever else is wrong; the first error
-// in the order of the slots is the problem. Dates are checked by the model.
+// signer reads the slots. Each slot keeps the certificates that could be read, even if something else is wrong. The
+// first fault in the order of the slots is the problem. The model checks dates.
 func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 	object, secret := b.tlsSecret(p, cfg.SecretName)
 	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy)}
@@ -131,10 +130,10 @@ func slotProblem(name string, slot trust.Slot, pair *Pair, cas []*pki.Certificat
 	return nil
 }
 
-// bundle reads the anchors. A bundle that is empty or has no key has no problem: it is filled.
+// bundle reads the anchors. A bundle that is empty or has no key has no problem: the controller fills it.
 //
-// An anchor that is no CA is a problem, but it stays among the anchors. It may be what a verifier pins, and
-// crypto/x509 accepts it as such; whoever writes the anchors back must not lose it.
+// An anchor that is no CA is a problem, but it stays among the anchors: a verifier may pin it, and crypto/x509
+// accepts it as such. A caller that writes the anchors back must not lose it.
 func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	cm := b.sources.ConfigMaps[cfg.ConfigMapName]
 	out := trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}, Stores: storesOf(cfg.AdditionalFormats)}
@@ -165,7 +164,7 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	return out
 }
 
-// storesOf are the trust stores that a bundle is to have, ordered by key.
+// storesOf returns the trust stores that a bundle must have, ordered by key.
 func storesOf(cfg *configv1alpha1.AdditionalFormats) []trust.TrustStore {
 	if cfg == nil {
 		return nil

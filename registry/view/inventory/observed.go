@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observed is a source that is watched, in one namespace or, of the cluster's, as a whole.
+// observed is a source that is watched, in one namespace or in the whole cluster.
 //
-// It has one handler, which is called in the order of the events, after the store was changed. A shared informer would take four
-// more goroutines and a ring of 16 KiB for each watch, to serve several.
+// It has one handler, called in the order of the events after the store has changed. A shared informer, which serves
+// several handlers, would cost four more goroutines and a ring of 16 KiB per watch.
 type observed struct {
 	source *source
 	store  cache.Store
@@ -25,7 +25,7 @@ type observed struct {
 	listed cache.DoneChecker
 }
 
-// observe sets up the watch; RunWithContext begins it. report is told how each list and watch has begun.
+// observe sets up the watch; RunWithContext starts it. report receives the result of each list and watch request.
 func observe(s *source, namespace string, handler cache.ResourceEventHandler, report func(ctx context.Context, verb string, err error)) *observed {
 	store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
 	queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
@@ -66,7 +66,7 @@ func observe(s *source, namespace string, handler cache.ResourceEventHandler, re
 	return &observed{source: s, store: store, Controller: controller, listed: queue.HasSyncedChecker()}
 }
 
-// apply brings a change to a store, and then to its handler.
+// apply applies a change to a store, and then calls the handler.
 func apply(store cache.Store, handler cache.ResourceEventHandler, delta cache.Delta, initial bool) error {
 	before, exists, err := store.Get(delta.Object)
 	switch {
@@ -79,7 +79,7 @@ func apply(store cache.Store, handler cache.ResourceEventHandler, delta cache.De
 		handler.OnDelete(delta.Object)
 		return nil
 	}
-	// Whatever else it is, this is what the object is now.
+	// Every other type of delta carries the current object.
 	if err := store.Update(delta.Object); err != nil {
 		return fmt.Errorf("keep what has changed: %w", err)
 	}

@@ -24,8 +24,7 @@ import (
 	"certrotation.dev/registry/truststore"
 )
 
-// keptMeta keeps the part of the metadata of an object that the model needs. The maps are new, so that the object can
-// be collected.
+// keptMeta keeps the metadata that the model needs. The maps are new, so that the object can be collected.
 func keptMeta(object metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:              object.GetName(),
@@ -41,7 +40,8 @@ func keptMeta(object metav1.Object) metav1.ObjectMeta {
 	}
 }
 
-// maxAnnotation is how much is kept of one value: the longest that the model reads lists the names of a certificate.
+// maxAnnotation is how many bytes of one value are kept. The longest that the model reads lists the names of a
+// certificate.
 const maxAnnotation = 64 << 10
 
 // keptEntries returns the entries whose keys are known, nil if there are none.
@@ -55,7 +55,7 @@ func keptEntries(in map[string]string, known func(string) bool) map[string]strin
 			out = map[string]string{}
 		}
 		if len(value) > maxAnnotation {
-			// Nobody could have meant it. It is not left out: that would be a request.
+			// A value this long is a mistake. It is cut, not left out: a missing annotation is a request.
 			value = strings.Clone(value[:maxAnnotation])
 		}
 		// The keys are the same in thousands of objects.
@@ -64,7 +64,7 @@ func keptEntries(in map[string]string, known func(string) bool) map[string]strin
 	return out
 }
 
-// ParseNode keeps of a Node what the model needs. An address that cannot be in a certificate is left out.
+// ParseNode keeps what the model needs of a Node. It leaves out an address that cannot be in a certificate.
 func ParseNode(node *corev1.Node) *Node {
 	out := &Node{ObjectMeta: metav1.ObjectMeta{
 		Name:            node.Name,
@@ -87,8 +87,7 @@ func ParseNode(node *corev1.Node) *Node {
 	return out
 }
 
-// same says whether two states of a node make no difference to any domain. Nodes are updated all the time, by their
-// heartbeats.
+// same reports whether two states of a node are equal for every domain. Heartbeats update nodes all the time.
 func (n *Node) same(other *Node) bool {
 	return n.Name == other.Name && n.UID == other.UID &&
 		maps.Equal(n.Labels, other.Labels) && slices.Equal(n.Addresses, other.Addresses)
@@ -106,7 +105,7 @@ func ParseConfiguration(cfg *configv1alpha1.RotationConfiguration) *Configuratio
 	return out
 }
 
-// ParseRecord reads what is remembered in a record.
+// ParseRecord decodes a record.
 func ParseRecord(r *configv1alpha1.RotationRecord) *Record {
 	out := &Record{ObjectMeta: keptMeta(r), Domain: r.Spec.TrustDomain, Kind: r.Spec.Kind}
 	said, err := record.Decode(r)
@@ -118,8 +117,8 @@ func ParseRecord(r *configv1alpha1.RotationRecord) *Record {
 	return out
 }
 
-// ParseConfigMap keeps of a ConfigMap what the model needs. The parts do not exclude each other: a label that is put on
-// a bundle must not make its anchors vanish.
+// ParseConfigMap keeps what the model needs of a ConfigMap. The parts do not exclude each other: a label on a bundle
+// must not hide its anchors.
 func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	out := &ConfigMap{ObjectMeta: keptMeta(cm), Immutable: ptr.Deref(cm.Immutable, false)}
 	if data, ok := valueOf(cm, BundleKey); ok && consents(&out.ObjectMeta) {
@@ -142,7 +141,7 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	return out
 }
 
-// storeDigests names the trust stores by their content. None of them is parsed.
+// storeDigests returns the digests of the trust stores by key. It parses none of them.
 func storeDigests(cm *corev1.ConfigMap) map[string]string {
 	var out map[string]string
 	for _, key := range trust.ParseTrustStores(cm.Annotations[trust.AnnotationTrustStores]) {
@@ -153,8 +152,7 @@ func storeDigests(cm *corev1.ConfigMap) map[string]string {
 	return out
 }
 
-// valueOf finds a value where a consumer that mounts the ConfigMap would see it: a key is either in Data or in
-// BinaryData.
+// valueOf returns the value that a consumer sees that mounts the ConfigMap: a key is either in Data or in BinaryData.
 func valueOf(cm *corev1.ConfigMap, key string) ([]byte, bool) {
 	if text, ok := cm.Data[key]; ok {
 		return []byte(text), true
@@ -169,7 +167,7 @@ func parseAggregateConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) map[string]
 		out[key] = nil
 	}
 	for key, text := range cm.Data {
-		// What cannot be read holds no anchor that anybody could use; the aggregate is written anew.
+		// A value that cannot be read holds no usable anchor; the controller rewrites the aggregate.
 		list, _ := parseAnchors(key, []byte(text), certs)
 		out[key] = fingerprints(list)
 	}

@@ -15,11 +15,11 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// ParseSecret keeps of a Secret of type kubernetes.io/tls what the model needs. The private keys are looked at and
-// forgotten. The Secret is not changed.
+// ParseSecret keeps what the model needs of a Secret of type kubernetes.io/tls. It checks the private keys and does
+// not keep them. It does not change the Secret.
 //
-// Of one that consents to no configuration no key is looked at, and only what its holder shows to everybody is kept: the
-// chain of its leaf, of which a CA of a trust domain may turn out to be the signer.
+// If the Secret consents to no configuration, ParseSecret reads no key. It keeps only what the holder presents
+// anyway, the chain of the leaf, because a CA of a trust domain may have signed it.
 func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	data := secret.Data
 	out := &Secret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
@@ -39,12 +39,12 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	return out
 }
 
-// consents says whether an object consents to any configuration at all. To which one is for whoever builds the namespace.
+// consents reports whether an object consents to any configuration. The builder checks to which one.
 func consents(meta *metav1.ObjectMeta) bool {
 	return meta.Annotations[trust.AnnotationConfiguration] != ""
 }
 
-// presented is the chain of a Secret that nobody may use, nil if it has none that can be read.
+// presented returns the chain of a Secret without consent, nil if it has none that can be read.
 func presented(certPEM []byte, certs *pki.Cache) []*pki.Certificate {
 	chain, err := certs.Chain(certPEM)
 	if err != nil {
@@ -53,7 +53,7 @@ func presented(certPEM []byte, certs *pki.Cache) []*pki.Certificate {
 	return chain
 }
 
-// ParseOtherSecret keeps of a Secret of another type that it exists, and of an aggregate what is in it.
+// ParseOtherSecret records that a Secret of another type exists, and parses the content of an aggregate.
 func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret {
 	out := &OtherSecret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
 	if _, ok := secret.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
@@ -78,7 +78,7 @@ func parseAggregate(data map[string][]byte, certs *pki.Cache) *AggregateSecret {
 	return out
 }
 
-// parseAnchors reads the certificates of a bundle, each once. A bundle without any is no fault.
+// parseAnchors reads the certificates of a bundle, each once. An empty bundle is no fault.
 func parseAnchors(key string, data []byte, certs *pki.Cache) ([]*pki.Certificate, *Fault) {
 	list, err := certs.Chain(data)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// party makes a relying party of a domain, whose bundle is known, with its members. The problems are nodes that cannot be
-// probed.
+// party builds a relying party of a domain, with its members. The bundle of the domain must be known. The problems
+// are nodes that cannot be probed.
 func (b *builder) party(
 	domain *trust.Domain, cfg *configv1alpha1.RelyingParty, leaves *leafIndex,
 ) (trust.Party, []trust.Problem, error) {
@@ -66,7 +66,6 @@ func (b *builder) party(
 	return out, problems, nil
 }
 
-// reportersOf are the accounts that a party names, nil if it names none.
 func reportersOf(cfg *configv1alpha1.Reporters) *trust.Reporters {
 	if cfg == nil {
 		return nil
@@ -74,7 +73,7 @@ func reportersOf(cfg *configv1alpha1.Reporters) *trust.Reporters {
 	return &trust.Reporters{Users: cfg.Users, Groups: cfg.Groups, ServiceAccounts: cfg.ServiceAccounts}
 }
 
-// graceOf is the time that the operator gives a party of the kinds that wait for one.
+// graceOf returns the delay that the operator configured for a kind of evidence that waits.
 func graceOf(cfg *configv1alpha1.Evidence) time.Duration {
 	switch {
 	case cfg.Renewed != nil:
@@ -85,8 +84,8 @@ func graceOf(cfg *configv1alpha1.Evidence) time.Duration {
 	return durationOf(cfg.GracePeriod)
 }
 
-// members returns the names of the members, and their nodes if there is one member for each node. targets are those of the
-// domain's bundle.
+// members returns the names of the members, and their nodes if there is one member per node. targets are the
+// injection targets of the domain's bundle.
 func (b *builder) members(cfg *configv1alpha1.RelyingParty, targets []trust.InjectionTarget) ([]*Node, []string, error) {
 	switch {
 	case cfg.Evidence.Kind == configv1alpha1.EvidenceCABundle:
@@ -114,8 +113,8 @@ func (b *builder) members(cfg *configv1alpha1.RelyingParty, targets []trust.Inje
 	}
 }
 
-// probesFor returns how a member, which may be that of a node, is probed. A member whose address is not known has the
-// address "", so that the attempt fails and says so.
+// probesFor returns the probes of a member. node is nil unless there is one member per node. An unknown address is
+// "", so that the probe fails and reports it.
 func probesFor(cfg *configv1alpha1.TLSProbe, member string, node *Node, leaves *leafIndex) []trust.Probe {
 	var probes []trust.Probe
 	for i := range cfg.Endpoints {
@@ -149,15 +148,15 @@ func nodeAddress(template string, node *Node) string {
 	return net.JoinHostPort(strings.ReplaceAll(host, configv1alpha1.NodePlaceholder, node.Addresses[0]), port)
 }
 
-// leafIndex answers which leaves of a domain its parties verify and present. Parties mostly have equal selections, so
-// each selection is evaluated once: a domain with thousands of clients costs one pass over its leaves.
+// leafIndex finds the leaves that the parties of a domain verify and present. It evaluates each distinct selection
+// once: a domain with thousands of clients costs one pass over its leaves.
 type leafIndex struct {
 	leaves     []expandedLeaf
 	byTemplate map[leafKey]string
 	selections map[string][]string
 }
 
-// leafKey finds an expanded leaf; node is "" for one that exists once.
+// leafKey identifies an expanded leaf; node is "" for one that exists once.
 type leafKey struct{ template, node string }
 
 func newLeafIndex(leaves []expandedLeaf) *leafIndex {
@@ -168,7 +167,7 @@ func newLeafIndex(leaves []expandedLeaf) *leafIndex {
 	return x
 }
 
-// selected returns the names of the leaves that a selection has, in order. The result is shared.
+// selected returns the names of the selected leaves, in order. The result is shared.
 func (x *leafIndex) selected(selection *configv1alpha1.LeafSelection) []string {
 	key := fmt.Sprintf("%t %q %q", selection.Nothing, selection.Usages, selection.Leaves)
 	if names, ok := x.selections[key]; ok {
@@ -185,8 +184,8 @@ func (x *leafIndex) selected(selection *configv1alpha1.LeafSelection) []string {
 	return names
 }
 
-// heldBy returns the leaves that a member presents, in the order of presents: those that exist once, and of those that
-// exist for each node the one of the node that is named as the member.
+// heldBy returns the leaves that a member presents, in the order of presents. A leaf that exists for each node is the
+// one of the node with the member's name.
 func (x *leafIndex) heldBy(presents []string, member string) []string {
 	var out []string
 	for _, template := range presents {

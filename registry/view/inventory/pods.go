@@ -27,29 +27,29 @@ import (
 
 // Pod is what is known of a Pod.
 type Pod struct {
-	// ObjectMeta has name, namespace, UID, resource version and all labels: any of them may be selected.
+	// ObjectMeta has name, namespace, UID, resource version and all labels, because any label may be selected.
 	metav1.ObjectMeta
-	// Node that it is bound to, "" if none.
+	// Node that the pod is bound to, "" if none.
 	Node string
-	// Address is its first IP as canonical text, "" if it has none or uses the network of its node.
+	// Address is the first IP as canonical text, "" if there is none or the pod uses the network of its node.
 	Address string
-	// HostNetwork says that it uses the network of its node.
+	// HostNetwork is true if the pod uses the network of its node.
 	HostNetwork bool
-	// Ports of its containers by their names. One that is declared twice is 0.
+	// Ports of the containers by name. A name that is declared twice maps to 0.
 	Ports map[string]int32
-	// RestartedAt is the latest start of a container that runs now, zero if none does.
+	// RestartedAt is the latest start of a running container, zero if none runs.
 	RestartedAt time.Time
-	// Life is what the model needs of its state.
+	// Life is the state that the model needs.
 	Life trust.Pod
-	// Workload has made it, the zero one if that is no workload that could be restarted.
+	// Workload created the pod; zero if no restartable workload did.
 	Workload trust.Workload
-	// Content are its annotations that name what it starts with.
+	// Content are the annotations that name the content that the pod starts with.
 	Content map[string]string
-	// Secrets are the names of those that its volumes show, ordered.
+	// Secrets are the names of the Secrets in its volumes, ordered.
 	Secrets []string
 }
 
-// ParsePod keeps of a Pod what the model needs.
+// ParsePod keeps what the model needs of a Pod.
 func ParsePod(pod *corev1.Pod) *Pod {
 	out := &Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -67,8 +67,8 @@ func ParsePod(pod *corev1.Pod) *Pod {
 	return out
 }
 
-// readContainers takes together what runs in a pod. Containers that are to end before the others begin do not count: nothing
-// that they have loaded is used later.
+// readContainers summarizes the containers of a pod. Init containers that end before the others start do not count:
+// nothing that they have loaded is used later.
 func (p *Pod) readContainers(pod *corev1.Pod) {
 	sidecars := map[string]bool{}
 	for i := range pod.Spec.InitContainers {
@@ -107,10 +107,10 @@ func (p *Pod) readContainers(pod *corev1.Pod) {
 	}
 }
 
-// harmless are the reasons for which a container waits that say nothing to anybody.
+// harmless are the waiting reasons that indicate no trouble.
 var harmless = map[string]bool{"ContainerCreating": true, "PodInitializing": true}
 
-// processOf is the same as long as the same containers run.
+// processOf returns an ID that stays the same while the same containers run.
 func processOf(pod *corev1.Pod, running []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(running, "\n")))
 	return string(pod.UID) + "/" + hex.EncodeToString(sum[:8])
@@ -146,14 +146,14 @@ func later(x, y time.Time) time.Time {
 	return x
 }
 
-// same says whether two states of a pod make no difference to any domain. Its volumes never change.
+// same reports whether two states of a pod are equal for every domain. The volumes of a pod never change.
 func (p *Pod) same(other *Pod) bool {
 	return p.UID == other.UID && p.Node == other.Node && p.Address == other.Address && p.HostNetwork == other.HostNetwork &&
 		p.RestartedAt.Equal(other.RestartedAt) && p.Life == other.Life && maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Ports, other.Ports) &&
 		p.Workload == other.Workload && maps.Equal(p.Content, other.Content)
 }
 
-// textOf is the canonical text of a selector, "" for one that is empty or invalid: no pods are read for it.
+// textOf returns the canonical text of a selector, "" if it is empty or invalid: no pods are read for it.
 func textOf(selector *metav1.LabelSelector) string {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || parsed.Empty() {
@@ -162,10 +162,10 @@ func textOf(selector *metav1.LabelSelector) string {
 	return parsed.String()
 }
 
-// everyPod is the selector of those among which the pods are that mount a leaf: the API server does not select by that.
+// everyPod selects all pods. It reads the pods that mount a leaf, because the API server cannot select by that.
 const everyPod = ""
 
-// selectorsOf are the canonical texts of the selectors by which the pods of a configuration are read, each once, ordered.
+// selectorsOf returns the canonical texts of the selectors that read the pods of a configuration, each once, ordered.
 func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 	var out []string
 	for i := range cfg.TrustDomains {
@@ -186,8 +186,8 @@ func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 	return slices.Compact(out)
 }
 
-// pods are those that a relying party chooses and that count, ordered by name, and whether all of them are known: a selector
-// whose pods have not been listed chooses at least those that are known by others.
+// pods returns the pods that a relying party selects and that count, ordered by name. listed reports whether all of
+// them are known: if not, other selectors may have found some.
 func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool, err error) {
 	chooses, read, err := chooserOf(cfg)
 	if chooses == nil || err != nil {
@@ -205,7 +205,7 @@ func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool,
 	return out, b.sources.Selectors[read], nil
 }
 
-// chooserOf says which pods a party chooses, nil for none, and by which selector they are read.
+// chooserOf returns a function that selects the pods of a party, nil for none, and the selector that reads them.
 func chooserOf(cfg *configv1alpha1.PodMembers) (chooses func(*Pod) bool, read string, err error) {
 	if cfg.Mounting != nil {
 		return func(pod *Pod) bool { return slices.Contains(pod.Secrets, cfg.Mounting.SecretOf(pod.Node)) }, everyPod, nil
@@ -220,7 +220,7 @@ func chooserOf(cfg *configv1alpha1.PodMembers) (chooses func(*Pod) bool, read st
 	return func(pod *Pod) bool { return chosen.Matches(labels.Set(pod.Labels)) }, chosen.String(), nil
 }
 
-// chosenBy is the text of what chooses the pods of a party.
+// chosenBy returns the text of what selects the pods of a party.
 func chosenBy(cfg *configv1alpha1.PodMembers) string {
 	if cfg.Mounting != nil {
 		return trust.Mounting(cfg.Mounting.SecretName)
@@ -228,7 +228,6 @@ func chosenBy(cfg *configv1alpha1.PodMembers) string {
 	return textOf(&cfg.Selector)
 }
 
-// podMembers makes the members of a party of pods.
 func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha1.RelyingParty, leaves *leafIndex) error {
 	pods, listed, err := b.pods(cfg.Pods)
 	if err != nil {
@@ -250,7 +249,7 @@ func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha
 	return nil
 }
 
-// probe is how a pod is probed. Whose address is not known has none, and the attempt says why.
+// probe returns how to probe a pod. If there is no address, Unknown says why.
 func (p *Pod) probe(cfg *configv1alpha1.RelyingParty, leaves *leafIndex) trust.Probe {
 	probe := cfg.Evidence.TLSProbe
 	out := trust.Probe{
@@ -283,7 +282,7 @@ func (p *Pod) probe(cfg *configv1alpha1.RelyingParty, leaves *leafIndex) trust.P
 	return out
 }
 
-// templates are the leaves of a party whatever pod presents them: all of those that exist for each node.
+// templates returns the leaves that any pod of a party may present: of a leaf per node, all of them.
 func (x *leafIndex) templates(presents []string) []string {
 	var out []string
 	for _, l := range x.leaves {

@@ -16,9 +16,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refusals are the sources of one namespace, or of the cluster, that the API server refuses to let us read (403), or does not know
-// because their definition is not installed (404). Either may change at any time: the informers retry in increasing intervals, and
-// their results are kept here.
+// refusals are the sources of one namespace, or of the cluster, that certrotation cannot read. The API server refuses
+// them (403), or does not know them because their definition is not installed (404). Either may change at any time:
+// the informers retry in increasing intervals, and report here.
 type refusals struct {
 	// namespace is "" for the cluster.
 	namespace string
@@ -27,7 +27,7 @@ type refusals struct {
 	mu sync.Mutex
 	// errs by source and verb.
 	errs map[refusal]error
-	// turned is closed, and replaced, whenever errs has changed.
+	// turned is closed, and replaced, whenever errs changes.
 	turned chan struct{}
 	over   bool
 }
@@ -38,7 +38,7 @@ type refusal struct {
 	verb   string
 }
 
-// newRefusals are those of the cluster.
+// newRefusals returns the refusals of the cluster.
 func newRefusals() *refusals {
 	return &refusals{
 		gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
@@ -50,13 +50,13 @@ func newRefusals() *refusals {
 	}
 }
 
-// of returns those of a namespace.
+// of returns the refusals of a namespace, with the gauge of r.
 func (r *refusals) of(namespace string) *refusals {
 	return &refusals{namespace: namespace, gauge: r.gauge, errs: map[refusal]error{}, turned: make(chan struct{})}
 }
 
-// report is called with the result of each list and watch of a source. A refusal is logged when it begins, not each
-// time.
+// report returns a function that receives the result of each list and watch of a source. It logs a refusal once, when
+// it begins.
 func (r *refusals) report(s *source) func(ctx context.Context, verb string, err error) {
 	return func(ctx context.Context, verb string, err error) {
 		switch {
@@ -79,7 +79,7 @@ func (r *refusals) report(s *source) func(ctx context.Context, verb string, err 
 	}
 }
 
-// refuse reports whether this is the first refusal.
+// refuse reports whether this is the first refusal of any source.
 func (r *refusals) refuse(s *source, verb string, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *refusals) accept(s *source, verb string) bool {
 	return len(r.errs) == 0
 }
 
-// end drops everything, and ignores later reports.
+// end drops all refusals and ignores later reports.
 func (r *refusals) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *refusals) end() {
 	r.turn()
 }
 
-// clear keeps the few series of the cluster, so that alerts can rely on them.
+// clear ends the refusal in the metric. The few series of the cluster stay, at 0, so that alerts can rely on them.
 func (r *refusals) clear(source string) {
 	if r.namespace == "" {
 		r.gauge.WithLabelValues("", source).Set(0)
@@ -139,7 +139,7 @@ func (r *refusals) turn() {
 	r.turned = make(chan struct{})
 }
 
-// state is one of the errors, nil if nothing is refused, and what is closed when that changes.
+// state returns one of the errors, nil if nothing is refused, and a channel that closes when that changes.
 func (r *refusals) state() (turned <-chan struct{}, refused error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *refusals) state() (turned <-chan struct{}, refused error) {
 	return r.turned, nil
 }
 
-// watchFailed does not log the errors that refusals reports.
+// watchFailed does not log the errors that refusals logs.
 func watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)

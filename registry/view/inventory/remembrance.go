@@ -15,25 +15,26 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// remembrance is what is recorded of one trust domain.
+// remembrance is the content of the records of one trust domain.
 type remembrance struct {
 	requests []trust.Request
 	roster   *trust.Roster
 	waivers  []trust.Waiver
 	refusals []trust.RefusedWrite
-	// clockSkew of the controller, as long as it says that its clock is off, and lookedAt when it looked last.
+	// clockSkew of the controller, while it reports that its clock is off. lookedAt is when it last looked at the
+	// domain.
 	clockSkew time.Duration
 	lookedAt  time.Time
 	evidence  map[memberKey][]trust.Observation
-	// evidenceRecords are those that evidence is out of, ordered by name.
+	// evidenceRecords are the records that evidence comes from, ordered by name.
 	evidenceRecords []trust.EvidenceRecord
-	// unreadable is why nobody can say who counts, nil if somebody can.
+	// unreadable is why the members that count are unknown, nil if they are known.
 	unreadable *trust.Problem
 }
 
 type memberKey struct{ party, member string }
 
-// remembrances sorts the records of a namespace by their trust domains. Those of no domain are of objects that span
+// remembrances sorts the records of a namespace by trust domain. Records without a domain are about objects that span
 // several.
 func remembrances(records map[string]*Record) map[string]*remembrance {
 	out := map[string]*remembrance{}
@@ -54,7 +55,7 @@ func remembrances(records map[string]*Record) map[string]*remembrance {
 
 func (m *remembrance) add(r *Record) {
 	if r.Said == nil {
-		// A roster that cannot be read is not one that says that nobody counts.
+		// An unreadable roster does not mean that no member counts.
 		if isRoster(r) {
 			m.unreadable = unreadable(r)
 		}
@@ -97,7 +98,7 @@ func (m *remembrance) sort() {
 	slices.SortFunc(m.refusals, func(x, y trust.RefusedWrite) int { return cmp.Compare(x.Object, y.Object) })
 }
 
-// known is the roster with what is known of its members. The record itself is shared and stays as it is.
+// known returns the roster with the observations of its members. The record itself is shared and stays unchanged.
 func (m *remembrance) known() *trust.Roster {
 	if m.roster == nil {
 		return nil
@@ -111,8 +112,8 @@ func (m *remembrance) known() *trust.Roster {
 	return &out
 }
 
-// remember fills in what is recorded of a domain. A refused write of an object that spans domains concerns those of the
-// configuration that claims it.
+// remember fills in the records of a domain. A refused write of an object that spans domains concerns the domains of
+// the configuration that claims it.
 func (b *builder) remember(out *trust.Domain, p *part) {
 	if of := b.records[out.Name]; of != nil {
 		out.Requests, out.Roster, out.Waivers = of.requests, of.known(), of.waivers
@@ -137,7 +138,7 @@ func (b *builder) remember(out *trust.Domain, p *part) {
 	slices.SortFunc(out.Refusals, func(x, y trust.RefusedWrite) int { return cmp.Compare(x.Object, y.Object) })
 }
 
-// observations of a member, ordered by instance.
+// observations returns the observations of a member, ordered by instance.
 func (b *builder) observations(domain, party, member string) []trust.Observation {
 	if of := b.records[domain]; of != nil {
 		return of.evidence[memberKey{party: party, member: member}]
@@ -145,9 +146,9 @@ func (b *builder) observations(domain, party, member string) []trust.Observation
 	return nil
 }
 
-// refuseRecords has a problem for each record that cannot be read.
+// refuseRecords adds a problem for each record that cannot be read.
 func (b *builder) refuseRecords() {
-	// Thousands of records can be read, and none mostly cannot: what is not is put in order with the other problems.
+	// Not sorted: there may be thousands of records, mostly readable, and Build sorts the problems.
 	for _, r := range b.sources.Records {
 		if r.Said == nil {
 			b.problems = append(b.problems, *unreadable(r))
@@ -155,7 +156,7 @@ func (b *builder) refuseRecords() {
 	}
 }
 
-// isRoster is true also of a roster that does not say so, but has the name of one.
+// isRoster reports whether a record is a roster by its kind or by its name.
 func isRoster(r *Record) bool {
 	return r.Kind == configv1alpha1.RecordRoster || r.Name == record.RosterName(r.Domain)
 }
@@ -168,11 +169,11 @@ func unreadable(r *Record) *trust.Problem {
 	return problemOf(trust.RecordKind, r.Name, ReasonInvalidRecord, fmt.Sprintf("the record counts for nothing: %s; %s", r.Error, step))
 }
 
-// passRestarts tells the members of a domain that are probed on a node when the static pod of that node has started: what
-// a probe saw of the process before says nothing about the one that runs now.
+// passRestarts sets the start of a node's static pod on the members of a domain that are probed on that node. A probe
+// of an earlier process proves nothing about the running one.
 //
-// The start is by the clock of the node. One that is ahead would make every probe look old, so the start counts as no
-// later than it was seen.
+// The start is by the clock of the node. A clock that is ahead would make every probe look old, so the start counts
+// as no later than its observation.
 func passRestarts(parties []trust.Party) {
 	started := map[string]time.Time{}
 	for i := range parties {

@@ -15,27 +15,27 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Rollout is one that a configuration asks for. It is immutable.
+// Rollout is the rollout that a configuration requests. It is immutable.
 type Rollout struct {
-	// Configuration is the name of the one that asks for it.
+	// Configuration is the name of the requesting configuration.
 	Configuration string
-	// Config has every default filled in. It is shared and must not be changed.
+	// Config has every default filled in. It is shared and read-only.
 	Config *configv1alpha1.StaticPodRollout
-	// Aggregate is that of the same configuration, nil if it has none.
+	// Aggregate of the same configuration, nil if it has none.
 	Aggregate *trust.Aggregate
 	// Nodes that run the static pod, ordered by name.
 	Nodes []*Node
-	// Leaves are the names of the leaves of each node that are in the aggregate, ordered, by the name of the node.
+	// Leaves are, by node, the names of its leaves in the aggregate, ordered.
 	Leaves map[string][]string
 	// Domains are the names of the trust domains of the configuration, in its order.
 	Domains []string
-	// Status is what was last written of it, nil if nothing was or if that cannot be read.
+	// Status is the last written one, nil if there is none or it cannot be read.
 	Status *rollout.Status
-	// Class is what the owner of the nodes permits, with its defaults, nil if ClassProblem says why nothing is permitted. It is
-	// shared and must not be changed.
+	// Class is what the owner of the nodes permits, with its defaults. It is nil if nothing is permitted, and
+	// ClassProblem says why. It is shared and read-only.
 	Class        *configv1alpha1.StaticPodClassSpec
 	ClassProblem *trust.Problem
-	// Problem says why the status cannot be read, nil if it can. It stops nothing: the controller writes a new one.
+	// Problem is why the status cannot be read, nil if it can. It stops nothing: the controller writes a new status.
 	Problem *trust.Problem
 }
 
@@ -46,7 +46,7 @@ func (p *part) addNodeLeaf(node, template, name string) {
 	p.nodeLeaves[node][template] = name
 }
 
-// rollout expects that the domains and the aggregate are made.
+// rollout must run after the domains and the aggregate are built.
 func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	if cfg.Rollout == nil || cfg.Rollout.StaticPod == nil {
 		return nil
@@ -72,12 +72,12 @@ func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfigurationSpec
 	return nil
 }
 
-// statusKey is the object in which the controller keeps the status of a rollout.
+// statusKey returns the object in which the controller keeps the status of a rollout.
 func statusKey(r *Rollout) objectKey {
 	return objectKey{kind: trust.ConfigMapKind, name: rollout.StatusName(r.Config.Name)}
 }
 
-// checkStatus expects that everything else has been claimed.
+// checkStatus must run after everything else is claimed.
 func (p *part) checkStatus() error {
 	if p.rollout == nil {
 		return nil
@@ -101,7 +101,7 @@ func (b *builder) readStatus(r *Rollout) {
 	}
 }
 
-// copies claims those that are in this namespace.
+// copies collects the copies and claims those in this namespace.
 func (b *builder) copies(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	for _, c := range cfg.Copies {
 		c.ToNamespace, c.ToName = cmp.Or(c.ToNamespace, b.sources.Namespace), cmp.Or(c.ToName, c.Name)
@@ -114,7 +114,7 @@ func (b *builder) copies(p *part, cfg *configv1alpha1.RotationConfigurationSpec)
 	return nil
 }
 
-// Reasons for which a rollout does nothing on the nodes.
+// Reasons why a rollout does nothing on the nodes.
 const (
 	// ReasonNoClass: the StaticPodClass does not exist, or cannot be read.
 	ReasonNoClass trust.Reason = "NoClass"
@@ -122,13 +122,12 @@ const (
 	ReasonClassRefuses trust.Reason = "ClassRefuses"
 )
 
-// classKind is the kind of the object in problems.
 const classKind trust.ObjectKind = "StaticPodClass"
 
 // Class is what is known about a StaticPodClass.
 type Class struct {
 	metav1.ObjectMeta
-	// Loaded has every default filled in; nil if the class was refused. It is shared and must not be changed.
+	// Loaded has every default filled in; nil if the class is invalid. It is shared and read-only.
 	Loaded *configv1alpha1.StaticPodClassSpec
 	// Error is the text of the error if Loaded is nil.
 	Error string
@@ -146,7 +145,7 @@ func ParseClass(class *configv1alpha1.StaticPodClass) *Class {
 	return out
 }
 
-// class is the one that a rollout names, if it may use it.
+// class returns the class that a rollout names, if the rollout may use it.
 func (b *builder) class(cfg *configv1alpha1.StaticPodRollout) (*configv1alpha1.StaticPodClassSpec, *trust.Problem) {
 	name, namespace := cfg.ClassName, b.sources.Namespace
 	class := b.sources.Classes[name]

@@ -13,27 +13,27 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Slot is where a Secret holds pairs: the certificates under one key, their private keys under another. An empty value is an
-// empty slot.
+// Slot is where a Secret holds pairs: the certificates under one key, their private keys under another. An empty
+// value is an empty slot.
 type Slot struct {
 	Cert, Key string
-	// several says that the slot may hold several pairs: the certificates are concatenated, newest first, and the keys in the
-	// same order. Any other holds one, whose certificate may be followed by its chain.
+	// several is true if the slot may hold several pairs: the certificates are concatenated, newest first, and the
+	// keys in the same order. Any other slot holds one pair, whose certificate may be followed by its chain.
 	several bool
 }
 
-// Slots of a signer Secret. The Secret of a leaf has the active one alone.
+// Slots of a signer Secret. The Secret of a leaf has only the active one.
 var (
 	ActiveSlot   = Slot{Cert: ActiveCertKey, Key: ActiveKeyKey}
 	NextSlot     = Slot{Cert: NextCertKey, Key: NextKeyKey}
 	PreviousSlot = Slot{Cert: PreviousCertKey, Key: PreviousKeyKey, several: true}
 )
 
-// SignerSlots are the slots of a signer Secret in the order in which faults are shown.
+// SignerSlots returns the slots of a signer Secret in the order in which faults are shown.
 func SignerSlots() []Slot { return []Slot{ActiveSlot, NextSlot, PreviousSlot} }
 
-// Fault is what is wrong with a piece of content: the same for who signs with it and for who shows it. Its text quotes no
-// Secret data.
+// Fault is what is wrong with a piece of content, the same for signing and for display. Its text quotes no Secret
+// data.
 type Fault struct {
 	// Reason is trust.ReasonUnparsable or trust.ReasonKeyMismatch.
 	Reason trust.Reason
@@ -43,10 +43,10 @@ type Fault struct {
 // Error implements error.
 func (f *Fault) Error() string { return f.Text }
 
-// ErrNoPair says that the Secret of a signer does not hold the pair that the decision was about.
+// ErrNoPair means that the Secret of a signer does not hold the pair that the decision was about.
 var ErrNoPair = errors.New("the signer does not hold this CA")
 
-// SignerPair reads the pair of the CA with that fingerprint, whatever slot it is in. A slot at fault hides only itself.
+// SignerPair reads the pair of the CA with that fingerprint from any slot. A slot at fault hides only itself.
 func SignerPair(data map[string][]byte, fingerprint pki.Fingerprint) (*pki.Pair, error) {
 	missing := []error{ErrNoPair}
 	for _, slot := range SignerSlots() {
@@ -88,7 +88,7 @@ func ActivePair(data map[string][]byte) (*pki.Pair, error) {
 	return pairs[0], nil
 }
 
-// HoldsAuthority says whether there is a CA in any slot.
+// HoldsAuthority reports whether any slot holds a CA.
 func HoldsAuthority(data map[string][]byte) bool {
 	for _, slot := range SignerSlots() {
 		if certs, err := pki.ParseChain(data[slot.Cert]); err == nil && certs[0].IsCA {
@@ -98,7 +98,8 @@ func HoldsAuthority(data map[string][]byte) bool {
 	return false
 }
 
-// Pairs reads the pairs of a slot with their keys, for who signs or moves them: none if it is empty. The error is a *Fault.
+// Pairs reads the pairs of a slot with their keys, to sign with or to move; none if it is empty. The error is a
+// *Fault.
 func (s Slot) Pairs(data map[string][]byte) ([]*pki.Pair, error) {
 	var pairs []*pki.Pair
 	_, fault := s.read(data, pki.ParseChain, func(chain []*pki.Certificate, key []byte) error {
@@ -112,7 +113,7 @@ func (s Slot) Pairs(data map[string][]byte) ([]*pki.Pair, error) {
 	return pairs, nil
 }
 
-// check looks at the keys and forgets them.
+// check verifies the keys and does not keep them.
 func (s Slot) check(data map[string][]byte, certs *pki.Cache) Pair {
 	list, fault := s.read(data, certs.Chain, func(chain []*pki.Certificate, key []byte) error {
 		return certs.CheckKey(chain[0], key)
@@ -120,7 +121,7 @@ func (s Slot) check(data map[string][]byte, certs *pki.Cache) Pair {
 	return Pair{Certificates: list, Fault: fault}
 }
 
-// Put replaces what is in a slot. Without any pair it is empty.
+// Put replaces the content of a slot. Without any pair it empties the slot.
 func (s Slot) Put(data map[string][]byte, pairs ...*pki.Pair) error {
 	var certs, keys []byte
 	for _, pair := range pairs {
@@ -139,8 +140,8 @@ func (s Slot) Put(data map[string][]byte, pairs ...*pki.Pair) error {
 	return nil
 }
 
-// read reads the certificates of a slot, and has match read the key of each chain. The certificates are there also when only a
-// key is at fault.
+// read reads the certificates of a slot, and calls match for the key of each chain. It returns the certificates even
+// if a key is at fault.
 func (s Slot) read(
 	data map[string][]byte, parse func([]byte) ([]*pki.Certificate, error), match func(chain []*pki.Certificate, key []byte) error,
 ) ([]*pki.Certificate, *Fault) {
@@ -178,7 +179,7 @@ func (s Slot) read(
 	return certs, nil
 }
 
-// keyFault says what is wrong with the key of a certificate, nil if it is the right one.
+// keyFault returns the fault of a key, nil if it belongs to its certificate.
 func (s Slot) keyFault(err error) *Fault {
 	switch {
 	case err == nil:
@@ -193,8 +194,8 @@ func (s Slot) keyFault(err error) *Fault {
 	}
 }
 
-// splitKeys returns each private key of a PEM as a PEM of its own. Damage between the keys shows as a number of keys
-// that does not fit, damage within one is found when it is parsed.
+// splitKeys returns each private key of a PEM as a PEM of its own. Damage between the keys shows as a wrong number of
+// keys. Damage within one shows when it is parsed.
 func splitKeys(keyPEM []byte) [][]byte {
 	var keys [][]byte
 	for {

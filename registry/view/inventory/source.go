@@ -20,27 +20,26 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// clusterSources are the kinds of objects that are read, each by its own list and watch.
+// clusterSources are the kinds of objects that are read, each with its own list and watch.
 type clusterSources struct {
-	// namespaces, nodes and classes are of the cluster, all others are read namespace by namespace. secrets are of type
-	// kubernetes.io/tls, others are the metadata of all other types, and aggregates are those of the others that are
-	// labelled as such, with their content.
+	// namespaces, nodes and classes are cluster-wide, all others are read per namespace. secrets are of type
+	// kubernetes.io/tls. others are the metadata of Secrets of all other types. aggregates are those of the others
+	// that have the label trust.LabelAggregate, with their content.
 	namespaces, nodes, classes, configurations, records, secrets, others, aggregates, configMaps *source
-	// podsOf are the pods of a label selector.
+	// podsOf returns the source of the pods of a label selector.
 	podsOf func(selector string) *source
 }
 
-// source lists and watches one kind of object.
 type source struct {
 	name    string
 	example runtime.Object
-	// client says whether streaming lists work; those of the fake clients do not.
+	// client decides whether streaming lists work; those of the fake clients do not.
 	client any
 	list   func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error)
 	watch  func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error)
 	// restrict adds the selector of this source.
 	restrict func(*metav1.ListOptions)
-	// keep replaces an object by the facts about it. It returns what is facts already as it is.
+	// keep replaces an object by its facts. It returns facts unchanged.
 	keep cache.TransformFunc
 }
 
@@ -115,11 +114,11 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 	return out
 }
 
-// metadataSource transfers no content.
+// metadataSource lists and watches metadata, and transfers no content.
 func metadataSource(name string, client metadata.Interface, resource metadata.Getter, restrict func(*metav1.ListOptions),
 	keep cache.TransformFunc,
 ) *source {
-	// Without a namespace it is all of them, which is also how a resource of the cluster is asked for.
+	// Without a namespace it reads all of them. That is also how to read a cluster-scoped resource.
 	return &source{
 		name:    name,
 		example: &metav1.PartialObjectMetadata{},
@@ -135,7 +134,7 @@ func metadataSource(name string, client metadata.Interface, resource metadata.Ge
 	}
 }
 
-// ownSources are the two resources of certrotation itself.
+// ownSources returns the sources of the two namespaced resources of certrotation.
 func ownSources(client versioned.Interface, keep cache.TransformFunc) (configurations, records *source) {
 	own := client.ConfigV1alpha1()
 	configurations = &source{
@@ -167,7 +166,7 @@ func ownSources(client versioned.Interface, keep cache.TransformFunc) (configura
 	return configurations, records
 }
 
-// classSource is that of the StaticPodClasses, which belong to the cluster.
+// classSource returns the source of the StaticPodClasses, which are cluster-scoped.
 func classSource(client versioned.Interface, keep cache.TransformFunc) *source {
 	classes := client.ConfigV1alpha1().StaticPodClasses()
 	return &source{

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// keepFacts replaces objects by the facts about them before a cache stores them. Facts pass unchanged, as a cache may
-// hand them in again. A Secret belongs to the cache that decoded it, and to nobody after this: its content is wiped.
+// keepFacts replaces objects by their facts before a cache stores them. Facts pass unchanged, because a cache may
+// pass them again. Nothing uses a Secret after this call, so its content is wiped.
 func keepFacts(certs *pki.Cache) cache.TransformFunc {
 	return func(object any) (any, error) {
 		switch o := object.(type) {
@@ -45,27 +45,27 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 	}
 }
 
-// wipe overwrites the content of a Secret. What the connection and the decoder had of it is overwritten when they use their
-// buffers again, or is gone with the garbage.
+// wipe overwrites the content of a Secret. The buffers of the connection and the decoder keep copies until they are
+// reused or collected.
 func wipe(secret *corev1.Secret) {
 	for _, value := range secret.Data {
 		clear(value)
 	}
 }
 
-// found are facts out of the sources, as lists.
+// found are the facts from the sources, as lists.
 type found struct {
 	configurations, records, secrets, others, aggregates, configMaps, nodes, classes, pods []any
-	// selectors are those whose pods have been listed.
+	// selectors are those whose pods were listed.
 	selectors map[string]bool
-	// nodesUnknown says that nodes have not been listed.
+	// nodesUnknown is true if the nodes were not listed.
 	nodesUnknown bool
 }
 
-// assemble puts the facts of one namespace together.
+// assemble builds the Sources of one namespace.
 //
-// The sources overlap while they catch up with each other, and where a server ignores a selector. A Secret that one of
-// them knows as a certificate is no other Secret, and of the others the one whose content is known counts.
+// The sources overlap while they catch up with each other, and where a server ignores a selector. A Secret with the
+// facts of a certificate wins over one of another type, and of those the one with content wins.
 func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 	s := &Sources{
 		Namespace:      namespace,

@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// addUnnamed adds to each domain the leaves that exist although no configuration names them any more. Somebody may present
+// addUnnamed adds to each domain the existing leaves that no configuration names any more. A process may present
 // them, so they count until they are released by name or deleted.
 func (b *builder) addUnnamed(domains []*trust.Domain) {
 	var unclaimed []*Secret
@@ -36,8 +36,8 @@ func (b *builder) addUnnamed(domains []*trust.Domain) {
 	}
 }
 
-// keepUnnamed has an aggregate keep the pairs of leaves that count although the configuration does not name them: whoever
-// reads its leaf there could not start any more.
+// keepUnnamed keeps in an aggregate the pairs of leaves that count although the configuration does not name them. A
+// process that reads its leaf there could not start without it.
 func keepUnnamed(aggregate *trust.Aggregate, domains []*trust.Domain) {
 	for _, d := range domains {
 		abandoned := trust.Abandoned(d)
@@ -55,7 +55,7 @@ func keepUnnamed(aggregate *trust.Aggregate, domains []*trust.Domain) {
 	slices.Sort(aggregate.Leaves)
 }
 
-// claimUnnamed gives a leaf that several domains count to the first of them.
+// claimUnnamed assigns a leaf that several domains count to the first of them.
 func (b *builder) claimUnnamed(d *trust.Domain, name string) {
 	key := objectKey{kind: trust.SecretKind, name: name}
 	if _, claimed := b.claims[key]; !claimed {
@@ -69,8 +69,9 @@ func isCopy(secret *Secret) bool {
 	return labelled || annotated
 }
 
-// repeats says whether a Secret has the certificate of a leaf that the configuration names, as those have that pods mount under a
-// name of their content: who presents it presents that leaf. When the leaf is reissued, what it was before counts by itself.
+// repeats reports whether a Secret has the certificate of a leaf that the configuration names. Pods mount such
+// Secrets under a name of their content, and present that leaf. When the leaf is reissued, the old content counts by
+// itself.
 func repeats(secret *Secret, d *trust.Domain) bool {
 	certificate := first(secret.Active.Certificates)
 	return certificate != nil && slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool {
@@ -78,11 +79,11 @@ func repeats(secret *Secret, d *trust.Domain) bool {
 	})
 }
 
-// belongs says whether a Secret that nobody claims is a leaf of the domain: by its label, by the roster, or because its
-// certificate was signed by a CA of the domain. A CA that has signed itself is no leaf, whoever has a copy of it.
+// belongs reports whether an unclaimed Secret is a leaf of the domain: by its label, by the roster, or because a CA
+// of the domain signed its certificate. A self-signed CA is no leaf, even if a Secret has a copy of it.
 //
-// Without its consent a Secret is a leaf of the domain only if the domain's own signer has signed it: a label, a name and an
-// anchor are what anybody may write who has nothing to say about the Secret.
+// Without consent, a Secret is a leaf of the domain only if the domain's own signer signed it. Users without
+// authority over the Secret may write a label, a name or an anchor.
 func belongs(secret *Secret, d *trust.Domain, authorities []*pki.Certificate) bool {
 	if !trust.Consents(secret.Annotations, d.Configuration) {
 		return isLeafOf(secret, generationsOf(d))
@@ -106,18 +107,18 @@ func isLeafOf(secret *Secret, authorities []*pki.Certificate) bool {
 	return slices.ContainsFunc(authorities, certificate.SignedBy)
 }
 
-// authoritiesOf are the CAs of the slots and of the bundle of a domain.
+// authoritiesOf returns the CAs of the slots and of the bundle of a domain.
 func authoritiesOf(d *trust.Domain) []*pki.Certificate {
 	return distinct(slices.Concat(generationsOf(d), d.Bundle.Anchors))
 }
 
-// generationsOf are the CAs of the slots.
+// generationsOf returns the CAs of the slots.
 func generationsOf(d *trust.Domain) []*pki.Certificate {
 	return slices.Concat(one(d.Signer.Active), one(d.Signer.Next), d.Signer.Previous)
 }
 
-// unnamed reads a leaf that is not issued: of its policy only the names that it has are known, and of one that does not
-// consent to the configuration only its certificate.
+// unnamed reads a leaf that is not issued. Of its policy only the current names are known. Without consent to the
+// configuration, only its certificate is known.
 func unnamed(secret *Secret, configuration string) trust.Leaf {
 	out := trust.Leaf{Object: secret.object(), Unnamed: true}
 	if trust.Consents(secret.Annotations, configuration) {

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// workloadOf is the workload that has made a pod, the zero one if none has that could be restarted. The ReplicaSet of a
-// Deployment has the name of that and the hash of its template, which is a label of the pod.
+// workloadOf returns the workload that created a pod, zero if no restartable one did. The ReplicaSet of a Deployment
+// is named after the Deployment and the hash of its template, which is a label of the pod.
 func workloadOf(pod *corev1.Pod) trust.Workload {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || !strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
@@ -40,7 +40,8 @@ type NamedWorkload struct {
 	Workload      trust.Workload
 }
 
-// addQuorums takes over those of a configuration, which was validated to have the same one for a workload wherever it is named.
+// addQuorums adds the quorums of a configuration. Validation ensures that a workload has the same one wherever it is
+// named.
 func (n *Namespace) addQuorums(configuration string, domains []configv1alpha1.TrustDomain) {
 	for i := range domains {
 		for j := range domains[i].RelyingParties {
@@ -65,7 +66,7 @@ func workloadNamed(w configv1alpha1.Workload) trust.Workload {
 	return trust.Workload{Kind: trust.WorkloadKind(w.Kind), Name: w.Name}
 }
 
-// readStart takes over how pods are known that read their files only when they start.
+// readStart copies how to check pods that read their files only when they start.
 func readStart(out *trust.Party, cfg *configv1alpha1.WorkloadRollout) {
 	if cfg == nil {
 		return

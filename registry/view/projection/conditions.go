@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// verdict is a condition without its time. Since is when it came about as far as the content tells; it is used only
-// where no earlier rendering is known, so that replicas and restarts agree.
+// verdict is a condition without its transition time. since is when it began, as far as the content tells. It is used
+// only if no earlier rendering is known, so that replicas and restarts agree.
 type verdict struct {
 	status  bool
 	reason  string
@@ -21,7 +21,6 @@ type verdict struct {
 	since   time.Time
 }
 
-// conditions collects the conditions of one object.
 type conditions struct {
 	list     []metav1.Condition
 	previous []metav1.Condition
@@ -33,7 +32,7 @@ func (r *renderer) conditions(object *metav1.ObjectMeta, previous []metav1.Condi
 	return &conditions{previous: previous, created: object.CreationTimestamp, now: r.Now}
 }
 
-// set adds a condition. Its transition time is that of the previous object while the status is the same.
+// set adds a condition. It keeps the previous transition time while the status is the same.
 func (c *conditions) set(kind string, v verdict) {
 	next := metav1.Condition{
 		Type:    kind,
@@ -56,7 +55,7 @@ func (c *conditions) set(kind string, v verdict) {
 	c.list = append(c.list, next)
 }
 
-// first is the transition time of a condition that was not rendered before.
+// first returns the transition time of a condition that was not rendered before.
 func (c *conditions) first(since time.Time) metav1.Time {
 	for _, candidate := range []metav1.Time{toTime(since), c.created} {
 		if !candidate.IsZero() && !candidate.After(c.now) {
@@ -66,7 +65,7 @@ func (c *conditions) first(since time.Time) metav1.Time {
 	return toTime(c.now)
 }
 
-// progressing is true while the domain rotates, and while a write to the object is due.
+// progressing is true while the domain rotates, or while a write to the object is due.
 func (r *renderer) progressing(object string) verdict {
 	a := r.assessment
 	if a.InFlight() {
@@ -84,7 +83,8 @@ func (r *renderer) progressing(object string) verdict {
 	return verdict{reason: string(trust.Stable), message: "no rotation is in flight"}
 }
 
-// refused are the blockers of an object whose writes the API server refuses: whatever else can be done, that cannot.
+// refused returns the blockers of an object whose writes the API server refuses. They block the object even while the
+// controller can do something else.
 func (r *renderer) refused(object string) []trust.Blocker {
 	var out []trust.Blocker
 	for i := range r.assessment.Blockers {
@@ -95,7 +95,7 @@ func (r *renderer) refused(object string) []trust.Blocker {
 	return out
 }
 
-// blockedBy is true while a rotation waits for somebody and the controller can do nothing else.
+// blockedBy is true while a rotation waits and the controller can do nothing else.
 func blockedBy(blocked bool, blockers []trust.Blocker) verdict {
 	if !blocked || len(blockers) == 0 {
 		return verdict{reason: reasonNotBlocked, message: "nothing is waited for"}
@@ -103,7 +103,6 @@ func blockedBy(blocked bool, blockers []trust.Blocker) verdict {
 	return verdict{status: true, reason: string(blockers[0].Reason), message: blockersText(blockers)}
 }
 
-// objectDegraded is true when the object itself has a problem.
 func (r *renderer) objectDegraded(ref string) verdict {
 	if problem := r.assessment.ProblemOf(ref); problem != nil {
 		return verdict{status: true, reason: string(problem.Reason), message: problem.Message, since: r.overdueSince(problem)}
@@ -111,8 +110,8 @@ func (r *renderer) objectDegraded(ref string) verdict {
 	return healthy()
 }
 
-// signerDegraded is true when anything of the domain has a problem: the signer first, then an overdue stage, then
-// leaves, bundle and nodes, and then the rollout.
+// signerDegraded is true when anything in the domain has a problem: first the signer, then an overdue stage, then
+// leaves, bundle and nodes, then the rollout.
 func (r *renderer) signerDegraded() verdict {
 	own := secretRef(r.domain.Signer.Name)
 	var first, overdue *trust.Problem
@@ -137,7 +136,7 @@ func (r *renderer) signerDegraded() verdict {
 	return r.rolloutDegraded()
 }
 
-// overdueSince is the deadline for the problem that a stage is overdue.
+// overdueSince returns the stage deadline for an overdue stage, zero for any other problem.
 func (r *renderer) overdueSince(problem *trust.Problem) time.Time {
 	if problem.Reason == trust.ReasonOverdue {
 		return r.assessment.StageDeadline

@@ -14,14 +14,13 @@ import (
 	"certrotation.dev/registry/view"
 )
 
-// virtual is a virtual object of either resource.
 type virtual interface {
 	runtime.Object
 	metav1.Object
 }
 
-// apply writes what differs from what is served. On an error the objects that are served stay as they are known: what
-// a store has taken already is found equal when it is applied again.
+// apply applies what differs from the served objects. On an error, served stays unchanged: a store ignores a change
+// that it has taken already.
 func (p *Projector) apply(namespace string, next *Objects) error {
 	previous := p.served[namespace]
 	if previous == nil {
@@ -53,8 +52,8 @@ func applyAll(store Store, changes []view.Change) error {
 	return err
 }
 
-// diff lists the changes from previous to next, ordered by name. An object that did not change is taken over into next,
-// so that one copy of it is kept. An object whose source was replaced is deleted and made anew, as the source was.
+// diff lists the changes from previous to next, ordered by name. next takes over an unchanged object, so that one
+// copy is kept. An object whose source was replaced is deleted and created again, like the source.
 func diff[T virtual](namespace string, previous, next map[string]T) []view.Change {
 	var changes []view.Change
 	for _, name := range slices.Sorted(maps.Keys(previous)) {
@@ -73,7 +72,7 @@ func diff[T virtual](namespace string, previous, next map[string]T) []view.Chang
 	return changes
 }
 
-// same compares an object that was applied with one that was rendered, which has no resource version yet.
+// same compares an applied object with a rendered one, which has no resource version yet.
 func same(applied, rendered virtual) bool {
 	rendered.SetResourceVersion(applied.GetResourceVersion())
 	equal := equality.Semantic.DeepEqual(applied, rendered)

@@ -14,7 +14,7 @@ import (
 
 type memberKey struct{ party, member string }
 
-// members are those that hold a leaf, or all of them for "", whether the configuration or the roster has them.
+// members returns the members that hold a leaf, or all for "". They come from the configuration or the roster.
 func (r *renderer) members(leaf string, previous []certrotation.MemberStatus) []certrotation.MemberStatus {
 	wanted := r.holders(leaf)
 	before := make(map[memberKey]*certrotation.MemberStatus, len(previous))
@@ -55,8 +55,8 @@ func (r *renderer) holders(leaf string) map[memberKey]bool {
 	return out
 }
 
-// memberStatus keeps the time of the last change from before if nothing but that time is another one: evidence that is
-// renewed, and says the same, is no change, or each renewal would be an event for everybody who watches.
+// memberStatus keeps the previous time of the last change if nothing but that time differs. Renewed evidence of the
+// same content is no change: otherwise each renewal would be an event for every watch.
 func memberStatus(m *trust.MemberAssessment, before *certrotation.MemberStatus) certrotation.MemberStatus {
 	out := certrotation.MemberStatus{
 		Party:    m.Party,
@@ -83,13 +83,13 @@ func memberStatus(m *trust.MemberAssessment, before *certrotation.MemberStatus) 
 func sameMember(x, y certrotation.MemberStatus) bool {
 	x.LastChange, y.LastChange = nil, nil
 	if x.Waiver == nil && y.Waiver == nil {
-		// There may be thousands of members.
+		// Cheaper than DeepEqual: there may be thousands of members.
 		return x == y
 	}
 	return equality.Semantic.DeepEqual(x, y)
 }
 
-// trusted counts the members that have loaded the newest CA, of those that verify anything.
+// trusted counts the members that have loaded the newest CA, among those that verify anything.
 func (r *renderer) trusted() certrotation.TrustCount {
 	count := certrotation.TrustCount{Unknown: r.unknown}
 	for i := range r.assessment.Members {
@@ -105,10 +105,11 @@ func (r *renderer) trusted() certrotation.TrustCount {
 	return count
 }
 
-// isUnknown says whether nothing is known of what a member has loaded, and nobody asks.
+// isUnknown reports whether a verifying member has no current evidence of the CAs that it has loaded, and is not
+// trusted without it.
 func isUnknown(m *trust.MemberAssessment) bool { return m.Verifies && !m.Known && !m.Trusted }
 
-// unknownVerifiers counts for each leaf the members that verify it and of whom nothing is known.
+// unknownVerifiers counts, per leaf, the members that verify it and for which isUnknown is true.
 func (r *renderer) unknownVerifiers() map[string]int32 {
 	silent := map[memberKey]bool{}
 	for i := range r.assessment.Members {
@@ -124,7 +125,7 @@ func (r *renderer) unknownVerifiers() map[string]int32 {
 		if !silent[key] {
 			return
 		}
-		// Who is of the configuration and of the roster counts once.
+		// A member of both the configuration and the roster counts once.
 		delete(silent, key)
 		for _, leaf := range verifies {
 			out[leaf]++

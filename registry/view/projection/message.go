@@ -14,13 +14,12 @@ import (
 // maxMessage bounds the message of a condition, in bytes.
 const maxMessage = 1024
 
-// moreReserve is kept free for the note on what was left out.
+// moreReserve is kept free, in bytes, for the note on what was left out.
 const moreReserve = 32
 
 func secretRef(name string) string    { return string(trust.SecretKind) + "/" + name }
 func configMapRef(name string) string { return string(trust.ConfigMapKind) + "/" + name }
 
-// blockersText joins the blockers, each with who it is about.
 func blockersText(blockers []trust.Blocker) string {
 	texts := make([]string, 0, len(blockers))
 	for i := range blockers {
@@ -29,7 +28,6 @@ func blockersText(blockers []trust.Blocker) string {
 	return joined(texts)
 }
 
-// problemsText joins the problems, each with the object that it is about.
 func problemsText(problems []trust.Problem) string {
 	texts := make([]string, 0, len(problems))
 	for i := range problems {
@@ -38,7 +36,7 @@ func problemsText(problems []trust.Problem) string {
 	return joined(texts)
 }
 
-// joined puts as many texts together as fit and says how many are left out. The first is always there.
+// joined joins as many texts as fit, and adds how many are left out. It always includes the first.
 func joined(texts []string) string {
 	var out strings.Builder
 	for i, text := range texts {
@@ -60,7 +58,7 @@ func andMore(n int) string {
 	return " and " + strconv.Itoa(n) + " more"
 }
 
-// bounded cuts a message between two characters.
+// bounded truncates a message between two characters.
 func bounded(message string) string {
 	return truncate.To(message, maxMessage, "...")
 }

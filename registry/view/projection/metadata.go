@@ -25,13 +25,14 @@ const (
 	LabelRoleBundle = "bundle"
 )
 
-// Resources, in the form that UIDs are derived from and that errors name.
+// Resources, by the names that UIDs are derived from and that errors use.
 const (
 	ResourceCertificates = "certificaterotations"
 	ResourceBundles      = "bundlestatuses"
 )
 
-// metadata of the virtual object of a source. There are no owner references: a virtual object is never collected.
+// metadata returns the metadata of the virtual object of a source. It has no owner references: a virtual object is
+// never garbage collected.
 func (r *renderer) metadata(source *trust.Object, resource, role string) metav1.ObjectMeta {
 	created := source.Created
 	if created.IsZero() {
@@ -44,15 +45,15 @@ func (r *renderer) metadata(source *trust.Object, resource, role string) metav1.
 		CreationTimestamp: toTime(created),
 		Labels:            map[string]string{LabelRole: role},
 	}
-	// A domain's name is free text of up to 253 characters; what is no label value can still be selected by field.
+	// A domain's name has up to 253 characters. One that is no label value can still be selected by field.
 	if len(validation.IsValidLabelValue(r.domain.Name)) == 0 {
 		meta.Labels[trust.LabelTrustDomain] = r.domain.Name
 	}
 	return meta
 }
 
-// virtualUID is stable over replicas and restarts. It is never the source's own UID, under which the garbage collector
-// would know two objects; a source that is deleted and made again gives a new one.
+// virtualUID is stable across replicas and restarts. It is never the source's own UID, under which the garbage
+// collector would know two objects. A source that is deleted and created again gives a new one.
 func virtualUID(namespace string, source *trust.Object, resource string) types.UID {
 	identity := source.UID
 	if identity == "" {
@@ -62,7 +63,7 @@ func virtualUID(namespace string, source *trust.Object, resource string) types.U
 	return types.UID(uuid.NewSHA1(space, []byte(identity+"/"+resource)).String())
 }
 
-// toTime drops what JSON would drop, so that an object that was served equals the one that is rendered again.
+// toTime drops what JSON drops, so that a served object equals the same object rendered again.
 func toTime(t time.Time) metav1.Time {
 	if t.IsZero() {
 		return metav1.Time{}
@@ -70,7 +71,6 @@ func toTime(t time.Time) metav1.Time {
 	return metav1.NewTime(t.Truncate(time.Second).UTC())
 }
 
-// toTimePointer is nil for the zero time.
 func toTimePointer(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil

@@ -14,10 +14,10 @@ import (
 
 const metricsNamespace = "certrotation"
 
-// mostDomains of a namespace have series of their own: a tenant may have any number.
+// mostDomains of a namespace have their own series, because a tenant may create any number of domains.
 const mostDomains = 128
 
-// projectorMetrics are bounded by the number of namespaces and trust domains, never by that of certificates.
+// projectorMetrics are bounded by the number of namespaces and trust domains, not by the number of certificates.
 type projectorMetrics struct {
 	assess, lag *metrics.Histogram
 	objects     *metrics.GaugeVec
@@ -68,7 +68,6 @@ func (m *projectorMetrics) count(resource string, change int) {
 	m.objects.WithLabelValues(resource).Add(float64(change))
 }
 
-// observe replaces the series of a namespace.
 func (m *projectorMetrics) observe(in Input) {
 	m.forget(in.Namespace.Name)
 	m.broken.WithLabelValues(in.Namespace.Name).Set(float64(len(in.Namespace.Problems)))
@@ -92,7 +91,6 @@ func (m *projectorMetrics) setExpiry(namespace string, role certrotation.Role, a
 	}
 }
 
-// forget drops the series of a namespace.
 func (m *projectorMetrics) forget(namespace string) {
 	labels := map[string]string{"namespace": namespace}
 	m.expiry.DeletePartialMatch(labels)

@@ -48,8 +48,8 @@ func (r *renderer) signer() *certrotation.CertificateRotation {
 	return out
 }
 
-// leaf renders one leaf. Its members are those that hold it: the ones that verify it are counted in its trust, and
-// listing them on each leaf would make a namespace's size a product.
+// leaf renders one leaf. It lists the members that hold the leaf, and only counts those that verify it: listing them
+// on each leaf would make a namespace's size a product.
 func (r *renderer) leaf(l *trust.Leaf, la *trust.LeafAssessment) *certrotation.CertificateRotation {
 	a := r.assessment
 	waiting := slices.Concat(la.Waiting, r.refused(secretRef(l.Name)))
@@ -93,10 +93,9 @@ func usages(l *trust.Leaf) []string {
 	return out
 }
 
-// maxNeeds bounds how many of the leaves and members that need an anchor are named in its reason.
+// maxNeeds bounds how many leaves and members the reason of an anchor names.
 const maxNeeds = 5
 
-// bundle renders the bundle with one entry for each anchor.
 func (r *renderer) bundle() *certrotation.BundleStatus {
 	b, a := &r.domain.Bundle, r.assessment
 	out := &certrotation.BundleStatus{
@@ -148,12 +147,13 @@ func neededBy(needs []string) string {
 	return "needed by " + strings.Join(named, ", ") + andMore(len(needs)-len(named))
 }
 
-// count fits a number of objects, which is never negative, into the type of the API.
+// count converts a number of objects, which is never negative, to the type of the API.
 func count(n int) int32 {
 	return int32(min(n, math.MaxInt32))
 }
 
-// certificateFacts are the public facts of a certificate; signer is the CA that is known to have signed it, or nil.
+// certificateFacts returns the public facts of a certificate. signer is the CA that is known to have signed it, or
+// nil.
 func certificateFacts(c, signer *pki.Certificate) certrotation.Certificate {
 	out := certrotation.Certificate{
 		Fingerprint:  string(c.Fingerprint),
@@ -170,7 +170,7 @@ func certificateFacts(c, signer *pki.Certificate) certrotation.Certificate {
 	return out
 }
 
-// authorityFacts are the facts of a CA, which signs itself or was signed by something that is not of this domain.
+// authorityFacts returns the facts of a CA, which is self-signed or was signed outside of this domain.
 func authorityFacts(c *pki.Certificate) certrotation.Certificate {
 	if c.SignedBy(c) {
 		return certificateFacts(c, c)
@@ -186,7 +186,7 @@ func optionalAuthorityFacts(c *pki.Certificate) *certrotation.Certificate {
 	return &facts
 }
 
-// Blockers converts what the model says into the form of the API.
+// Blockers converts blockers of the model to those of the API.
 func Blockers(in []trust.Blocker) []certrotation.Blocker {
 	var out []certrotation.Blocker
 	for _, b := range in {

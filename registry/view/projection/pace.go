@@ -5,20 +5,21 @@ package projection
 
 import "time"
 
-// Bounds of how often large objects are shown. Each version of an object lists its members, is sent to whoever watches it, and
-// stays in the history for minutes: thousands of members that report one after another would fill the memory with thousands of
-// versions of thousands of members.
+// Bounds of how often large objects are updated. Each version of an object lists its members, goes to every watch,
+// and stays in the history for minutes. If thousands of members report one after another, the versions would fill the
+// memory.
 const (
-	// pausePerMember is the time between two versions, for each member that is listed in one of the objects.
+	// pausePerMember is the time between two versions, for each member that the objects of a namespace list.
 	pausePerMember = 200 * time.Microsecond
-	// unpacedMembers in the objects of a namespace are shown at once.
+	// unpacedMembers is how many members the objects of a namespace may list without a pause.
 	unpacedMembers = 1000
 )
 
-// pace says when the objects of each namespace that lists many members may be shown again. It belongs to the goroutine of Run.
+// pace maps a namespace whose objects list many members to when they may be updated again. The goroutine of Run owns
+// it.
 type pace map[string]time.Time
 
-// shown notes that the objects of a namespace were brought up to date.
+// shown records that the objects of a namespace were updated.
 func (p pace) shown(namespace string, objects *Objects, now time.Time) {
 	members := 0
 	if objects != nil {
@@ -33,7 +34,7 @@ func (p pace) shown(namespace string, objects *Objects, now time.Time) {
 	p[namespace] = now.Add(time.Duration(members) * pausePerMember)
 }
 
-// wait is how long a namespace has to wait for its turn, zero or less for not at all.
+// wait returns how long a namespace must wait, zero or less if it need not.
 func (p pace) wait(namespace string, now time.Time) time.Duration {
 	until, paced := p[namespace]
 	if !paced {

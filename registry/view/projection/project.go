@@ -11,14 +11,13 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// pastDeadline is added to the moment of a recheck: a certificate is still valid at the end of its validity.
+// pastDeadline is added to the time of a recheck: a certificate is still valid at the end of its validity.
 const pastDeadline = time.Millisecond
 
-// leastRecheck is how often what time alone changes is shown at most: thousands of members have leases that end one after
+// leastRecheck is the shortest delay until a recheck, because the leases of thousands of members end one after
 // another.
 const leastRecheck = time.Second
 
-// project brings the objects of a namespace up to date.
 func (p *Projector) project(namespace string) error {
 	arrived, changed := p.arrived.take(namespace)
 	objects, recheck := p.render(namespace)
@@ -38,7 +37,7 @@ func (p *Projector) project(namespace string) error {
 	return nil
 }
 
-// render makes the objects of a namespace and says when time alone will change them, the zero time for never.
+// render returns the objects of a namespace, and when time alone will change them, the zero time for never.
 func (p *Projector) render(namespace string) (*Objects, time.Time) {
 	known := p.cfg.Inventory.Namespace(namespace)
 	if known == nil {
@@ -67,7 +66,7 @@ func (p *Projector) render(namespace string) (*Objects, time.Time) {
 	return Render(in), recheck
 }
 
-// configured is when the oldest configuration of a namespace was created.
+// configured returns when the oldest configuration of a namespace was created.
 func configured(known *inventory.Namespace, sources *inventory.Sources) time.Time {
 	var oldest time.Time
 	if sources == nil {

@@ -38,8 +38,8 @@ type Store interface {
 // Config of a Projector. Everything without a default is required.
 type Config struct {
 	Inventory Inventory
-	// Certificates and Bundles are the stores behind the two resources. They are started before Run, and written by
-	// nobody else.
+	// Certificates and Bundles are the stores of the two resources. The caller starts them before Run. Nothing else
+	// writes to them.
 	Certificates, Bundles Store
 	// Clock defaults to the system clock.
 	Clock clock.WithTicker
@@ -68,12 +68,12 @@ type Projector struct {
 	queue   workqueue.TypedRateLimitingInterface[string]
 	arrived *arrivals
 	metrics *projectorMetrics
-	// served are the objects that were applied, by namespace. Only the goroutine of Run touches it.
+	// served are the applied objects by namespace. The goroutine of Run owns it.
 	served map[string]*Objects
 	pace   pace
 }
 
-// New makes a Projector and has it told of changes from now on: call it before the inventory starts.
+// New returns a Projector that is notified of changes from now on. Call it before the inventory starts.
 func New(config Config) (*Projector, error) {
 	cfg, err := config.complete()
 	if err != nil {
@@ -99,14 +99,14 @@ func New(config Config) (*Projector, error) {
 	return p, nil
 }
 
-// announce notes that a namespace has changed. It never blocks.
+// announce records that a namespace has changed, and enqueues it. It never blocks.
 func (p *Projector) announce(namespace string) {
 	p.arrived.note(namespace)
 	p.queue.Add(namespace)
 }
 
-// Run projects until ctx ends. The stores are marked as synced once every namespace that the inventory knew when it
-// had synced was projected. It returns nil when ctx ends.
+// Run projects until ctx ends, and then returns nil. It marks the stores as synced once it has projected every
+// namespace that the inventory knew when it had synced.
 func (p *Projector) Run(ctx context.Context) error {
 	defer p.queue.ShutDown()
 	if err := p.cfg.Inventory.WaitForSync(ctx); err != nil {
@@ -141,7 +141,7 @@ func (p *Projector) processNext(ctx context.Context) bool {
 		return true
 	}
 	if err := p.project(namespace); err != nil {
-		// A store refuses only when it is stopped or cannot get a new epoch, which asks the API server.
+		// A store refuses only if it is stopped, or cannot take a new epoch from the API server.
 		klog.FromContext(ctx).Error(err, "Failed to project the namespace, will try again", "namespace", namespace)
 		p.queue.AddRateLimited(namespace)
 		return true
@@ -150,7 +150,7 @@ func (p *Projector) processNext(ctx context.Context) bool {
 	return true
 }
 
-// arrivals remembers when the oldest change of each namespace that is not projected yet was announced.
+// arrivals records, per namespace, when the oldest change that is not projected yet was announced.
 type arrivals struct {
 	clock clock.PassiveClock
 
@@ -170,7 +170,7 @@ func (a *arrivals) note(namespace string) {
 	}
 }
 
-// take is called before the namespace is read, so that a change during the reading counts for the next time.
+// take must be called before the namespace is read, so that a change during the read counts for the next time.
 func (a *arrivals) take(namespace string) (time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,7 +179,6 @@ func (a *arrivals) take(namespace string) (time.Time, bool) {
 	return at, ok
 }
 
-// putBack undoes take.
 func (a *arrivals) putBack(namespace string, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Reasons of conditions that are not those of a problem, a blocker, a stage or an action.
+// Reasons of conditions that do not come from a problem, a blocker, a stage or an action.
 const (
 	reasonUsable         = "Usable"
 	reasonNotBlocked     = "NotBlocked"
@@ -42,7 +42,7 @@ func (r *renderer) signerReady() verdict {
 	return verdict{status: true, reason: reasonUsable, message: "the active CA is valid and in the bundle", since: issued(s.Active)}
 }
 
-// leafReady is true when those who trust the bundle accept the leaf.
+// leafReady is true when parties that trust the bundle accept the leaf.
 func (r *renderer) leafReady(l *trust.Leaf, la *trust.LeafAssessment) verdict {
 	if la.Usable {
 		return verdict{
@@ -86,7 +86,7 @@ func (r *renderer) bundleReady() verdict {
 		return verdict{reason: string(trust.ReasonEmptyBundle), message: configMapRef(b.Name) + " holds no trust anchor"}
 	}
 	if r.domain.Signer.Problem != nil {
-		// The signer itself says what is wrong with it. The bundle serves those who verify leaves as before.
+		// The signer shows its own problem. The bundle still serves the parties that verify leaves.
 		return verdict{
 			status: true, reason: reasonUsable,
 			message: "the bundle can be read; which CA signs is not known while " + secretRef(r.domain.Signer.Name) + " is broken",
@@ -102,7 +102,7 @@ func (r *renderer) bundleReady() verdict {
 	return verdict{status: true, reason: reasonUsable, message: "the bundle holds the CA that signs", since: issued(needed)}
 }
 
-// sourceBroken says what is wrong with the source of an object, if anything is.
+// sourceBroken returns the problem of an object's source, if it has one.
 func (r *renderer) sourceBroken(source *trust.Object, ref string) (verdict, bool) {
 	switch {
 	case source.Problem != nil:
@@ -133,7 +133,7 @@ func (r *renderer) published(ca *pki.Certificate) bool {
 	return slices.ContainsFunc(r.domain.Bundle.Anchors, ca.Equal)
 }
 
-// issued is the start of validity, the closest that the content comes to when a certificate became usable.
+// issued returns the start of validity, the best approximation of when a certificate became usable.
 func issued(c *pki.Certificate) time.Time {
 	if c == nil {
 		return time.Time{}

@@ -11,16 +11,16 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Input is everything that the objects of one namespace are made of.
+// Input is the whole input of the objects of one namespace.
 type Input struct {
 	Namespace *inventory.Namespace
 	// Assessments of Namespace.Domains, in the same order.
 	Assessments []*trust.Assessment
 	// Configured is the creation time of objects whose source does not exist.
 	Configured time.Time
-	// Previous are the objects that are served now, nil if there are none. Transition times are carried over from them.
+	// Previous are the objects that are served now, nil if there are none. Their transition times carry over.
 	Previous *Objects
-	// Now is the time of a transition that is seen in this rendering.
+	// Now is the time of a transition that this rendering detects.
 	Now time.Time
 }
 
@@ -37,8 +37,8 @@ func newObjects() *Objects {
 	}
 }
 
-// Render makes one CertificateRotation for each signer and leaf, and one BundleStatus for each bundle, whether the
-// source exists, is broken, or is yet to be made.
+// Render returns one CertificateRotation per signer and leaf, and one BundleStatus per bundle, even if the source is
+// broken or does not exist yet.
 func Render(in Input) *Objects {
 	out := newObjects()
 	for i, domain := range in.Namespace.Domains {
@@ -56,15 +56,14 @@ func Render(in Input) *Objects {
 	return out
 }
 
-// renderer renders one trust domain.
 type renderer struct {
 	Input
 
 	domain     *trust.Domain
 	assessment *trust.Assessment
-	// rollout of the configuration of the domain, nil if there is none.
+	// rollout of the domain's configuration, nil if there is none.
 	rollout *inventory.Rollout
-	// unknown counts the verifying members of whom nothing is known, and silent those of each leaf.
+	// unknown counts the members for which isUnknown is true. silent counts them per leaf that they verify.
 	unknown int32
 	silent  map[string]int32
 }
@@ -78,7 +77,8 @@ func (r *renderer) countUnknown() {
 	r.silent = r.unknownVerifiers()
 }
 
-// leafAssessment of the leaf at an index of the domain. A leaf that was not assessed is shown as unusable.
+// leafAssessment returns the assessment of the leaf at an index of the domain. A leaf without one is shown as
+// unusable.
 func (r *renderer) leafAssessment(index int) *trust.LeafAssessment {
 	if index < len(r.assessment.Leaves) {
 		return &r.assessment.Leaves[index]
@@ -86,7 +86,6 @@ func (r *renderer) leafAssessment(index int) *trust.LeafAssessment {
 	return &trust.LeafAssessment{Name: r.domain.Leaves[index].Name}
 }
 
-// previousCertificate is the status of an object as it is served now.
 func (r *renderer) previousCertificate(name string) certrotation.CertificateRotationStatus {
 	if r.Previous == nil || r.Previous.Certificates[name] == nil {
 		return certrotation.CertificateRotationStatus{}

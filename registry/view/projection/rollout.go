@@ -17,19 +17,20 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Bounds of what is shown of a rollout on each signer. A status may hold more: whoever may write ConfigMaps may write it.
+// Bounds of what each signer shows of a rollout. A status may hold more: any user who may write ConfigMaps may write
+// it.
 const (
 	maxRolloutConditions = 32
 	maxRolloutBlockers   = 16
 )
 
-// reasonMoreBlockers is on the entry that stands for the blockers which are not shown.
+// reasonMoreBlockers is on the entry that stands for the blockers that are not shown.
 const reasonMoreBlockers = "MoreBlockers"
 
 // degradedSuffix ends the types of conditions that are bad when they are true.
 const degradedSuffix = "Degraded"
 
-// rolloutOf is the rollout of the configuration that a trust domain is of, nil if it has none.
+// rolloutOf returns the rollout of the configuration of a trust domain, nil if it has none.
 func rolloutOf(n *inventory.Namespace, domain string) *inventory.Rollout {
 	for _, r := range n.Rollouts {
 		if slices.Contains(r.Domains, domain) {
@@ -50,8 +51,8 @@ func (r *renderer) rolloutRef() string {
 	return configMapRef(rollout.StatusName(r.rollout.Config.Name))
 }
 
-// rolloutConditions are those of the rollout, by their own names and with their own times. What has the name of a
-// condition of the signer itself is left out.
+// rolloutConditions returns the conditions of the rollout, with their own names and times. It leaves out a condition
+// with the name of one of the signer itself.
 func (r *renderer) rolloutConditions(created metav1.Time) []metav1.Condition {
 	seen := map[string]bool{
 		certrotation.ConditionReady: true, certrotation.ConditionProgressing: true,
@@ -80,7 +81,7 @@ func (r *renderer) rolloutConditions(created metav1.Time) []metav1.Condition {
 	return out
 }
 
-// rolloutBlockers are what the rollout waits for, those that wait for too long first.
+// rolloutBlockers returns what the rollout waits for, overdue blockers first.
 func (r *renderer) rolloutBlockers() []certrotation.Blocker {
 	blockers := r.blockersByAge()
 	shown := blockers[:min(len(blockers), maxRolloutBlockers)]
@@ -113,8 +114,8 @@ func (r *renderer) blockersByAge() []rollout.Blocker {
 	return blockers
 }
 
-// rolloutDegraded is true when the rollout says of itself that it is degraded, when it waits for too long, or when its
-// status cannot be read. The first of it is the reason, with its time.
+// rolloutDegraded is true when the rollout has a problem, a degraded condition or an overdue blocker. A problem is an
+// unreadable status or a refusing class. The first one found gives the reason and the time.
 func (r *renderer) rolloutDegraded() verdict {
 	if r.rollout == nil {
 		return healthy()

@@ -18,7 +18,7 @@ import (
 
 const component = "certrotation-agent"
 
-// Config is what a run needs; made of Options, or by a test.
+// Config holds what a run needs. Options or a test make it.
 type Config struct {
 	Agent *sidecar.Agent
 	// Listener of health and metrics, nil for none. Run closes it.
@@ -26,7 +26,7 @@ type Config struct {
 	Metrics  metrics.KubeRegistry
 }
 
-// Config opens the port, and connects nothing yet.
+// Config opens the port. It connects to no server yet.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
 	reload, err := o.reload()
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	return c, nil
 }
 
-// reload is nil for a program that reloads by itself.
+// reload returns nil for a program that reloads by itself.
 func (o *Options) reload() (sidecar.Reloader, error) {
 	switch {
 	case o.ReloadSignal != "":

@@ -16,7 +16,7 @@ import (
 	sidecar "certrotation.dev/controller/agent"
 )
 
-// DefaultBindAddress of health and metrics: the containers of the pod.
+// DefaultBindAddress of health and metrics, which only the containers of the pod can reach.
 const DefaultBindAddress = "127.0.0.1:10280"
 
 // Options of the command.
@@ -40,7 +40,7 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 }
 
-// NewOptions returns the defaults, and what the environment says of the pod.
+// NewOptions returns the defaults, and the pod's identity from the environment.
 func NewOptions() *Options {
 	member, _ := acknowledge.Pod("", "") // Validate checks it when the flags are known.
 	return &Options{
@@ -74,7 +74,7 @@ func (o *Options) addReport(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&o.Member.Party, "party", o.Member.Party, "The relying party that the pod is a member of. Required.")
 	defaulted := func(p *string, flag, env, usage string) {
 		fs.StringVar(p, flag, *p, usage+" Defaults to $"+env+".")
-		fs.Lookup(flag).DefValue = "" // or --help would say where it runs
+		fs.Lookup(flag).DefValue = "" // or --help would show the values of this pod
 	}
 	defaulted(&o.Member.Namespace, "namespace", acknowledge.EnvNamespace, "The namespace of the signer.")
 	defaulted(&o.Member.Name, "member", acknowledge.EnvName, "The member of the party, which is the pod's name.")
@@ -94,5 +94,4 @@ func (o *Options) addReload(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&o.ReloadTimeout, "reload-timeout", o.ReloadTimeout, "How long a reload may take.")
 }
 
-// processes is where the kernel shows them.
 var processes = os.DirFS("/proc")

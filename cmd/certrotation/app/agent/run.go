@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// patience with who asks for health.
+	// patience bounds how long a client may take for one request.
 	patience = 10 * time.Second
-	// farewell is how long requests may take when the server ends.
+	// farewell is how long requests in progress may take at shutdown.
 	farewell = 2 * time.Second
 )
 
@@ -41,7 +41,6 @@ func (c *Config) Run(ctx context.Context) error {
 	return c.serve(ctx)
 }
 
-// serve answers until the context ends.
 func (c *Config) serve(ctx context.Context) error {
 	server := &http.Server{Handler: c.handler(), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience}
 	klog.FromContext(ctx).Info("Serving health and metrics", "address", c.Listener.Addr().String())
@@ -73,7 +72,7 @@ func (c *Config) handler() http.Handler {
 		if !ok {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_, _ = io.WriteString(w, text) // who has gone need not know
+		_, _ = io.WriteString(w, text) // the client may have disconnected
 	})
 	mux.Handle("GET /metrics", metrics.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, c.Metrics},
 		metrics.HandlerOpts{ErrorHandling: metrics.ContinueOnError}))

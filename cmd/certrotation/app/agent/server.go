@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/controller/acknowledge"
 )
 
-// lazyServer connects at the first report, and again until that succeeds: a token that is not mounted is a problem to tell of,
-// and no reason to end.
+// lazyServer connects at the first report, and retries until it succeeds: a missing token is a problem to report, not
+// a reason to exit.
 type lazyServer struct {
 	connect func() (acknowledge.Server, error)
 

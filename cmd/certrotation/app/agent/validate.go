@@ -61,10 +61,10 @@ func (o *Options) validateSignal() error {
 	return err
 }
 
-// ending are the signals after which there is no program to look at.
+// ending are the signals after which no program is left to probe.
 var ending = []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM}
 
-// parseSignal reads HUP and SIGHUP alike.
+// parseSignal accepts HUP and SIGHUP alike.
 func parseSignal(name string) (syscall.Signal, error) {
 	signal := unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
 	if signal == 0 {
@@ -90,7 +90,7 @@ func (o *Options) validateHTTP() error {
 	return checkLocal("--reload-http", parsed.Host)
 }
 
-// checkLocal refuses what is not of this pod.
+// checkLocal refuses addresses outside this pod.
 func checkLocal(flag, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// requestTimeout bounds each request to the API server that is no watch. An API server whose etcd restarts, or that was
-// killed behind a load balancer, may never answer; a worker must not wait for it while others would.
+// requestTimeout bounds each request to the API server, except watches. An API server may never answer if its etcd
+// restarts, or if it was killed behind a load balancer. Such a request must not block a worker.
 const requestTimeout = 20 * time.Second
 
-// bounded gives each request its own deadline.
+// bounded gives each request its own deadline, except watches.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -31,10 +31,10 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find what carries the requests.
+// WrappedRoundTripper lets client-go find the underlying transport.
 func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
-// cancelling ends the request's context with its body.
+// cancelling ends the request's context when its body is closed.
 type cancelling struct {
 	io.ReadCloser
 	cancel context.CancelFunc

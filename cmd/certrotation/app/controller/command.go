@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/cmd/certrotation/app/logging"
 )
 
-// NewCommand makes the command. It runs until the context of the command ends.
+// NewCommand returns the command. It runs until its context ends.
 func NewCommand() *cobra.Command {
 	options := NewOptions()
 	command := &cobra.Command{

@@ -31,23 +31,23 @@ import (
 
 const component = "certrotation-controller"
 
-// Config is what a run needs; made of Options, or by a test.
+// Config holds what a run needs. Options or a test make it.
 type Config struct {
 	Client   kubernetes.Interface
 	Metadata metadata.Interface
 	// Own reads configurations, and reads and writes records.
 	Own versioned.Interface
-	// Reads are the clients of the inventory. Several watches for each managed namespace begin at once: a limit for them would
-	// hold up the work, and the API server has its own.
+	// Reads are the clients of the inventory, without a rate limit. Each managed namespace starts several watches at
+	// once: a limit would delay the work, and the API server has its own.
 	Reads inventory.Clients
-	// Targets are the objects that have a caBundle.
+	// Targets reads and writes the objects that have a caBundle.
 	Targets dynamic.Interface
-	// Inject has the caBundle of our own APIService kept, EveryTarget that of all that ask for a bundle, and CertManagerAnnotations
-	// has the annotation of cert-manager understood.
+	// Inject maintains the caBundle of our own APIService, EveryTarget the caBundle of every object that requests
+	// one. CertManagerAnnotations accepts requests by the annotation of cert-manager too.
 	Inject, EveryTarget, CertManagerAnnotations bool
-	// RestartWorkloads that a configuration names for that.
+	// RestartWorkloads enables restarts of the workloads that a configuration names for that.
 	RestartWorkloads bool
-	// Lock is nil if there is no leader election: then this process leads.
+	// Lock is nil without leader election: then this process leads.
 	Lock           resourcelock.Interface
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	// Port of health and metrics, nil for none. Run closes its listener.
@@ -55,31 +55,32 @@ type Config struct {
 	Metrics metrics.KubeRegistry
 	Workers int
 	Probes  int
-	// HandshakesPerSecond with all members together.
+	// HandshakesPerSecond bounds the handshakes with all members together.
 	HandshakesPerSecond int
-	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	// Namespaces are the managed ones; if empty, those that have opted in by their label.
 	Namespaces []string
-	// Installation is the namespace of this one, which has its lease.
+	// Installation is the namespace of this installation, which has its lease.
 	Installation string
-	// Dialer is for addresses that a configuration names.
+	// Dialer connects to addresses that a configuration names.
 	Dialer *dial.Dialer
-	// Clock knows how far this machine's clock is off.
+	// Clock measures the skew of this machine's clock.
 	Clock *clockskew.Witness
 }
 
-// Config opens the port, for which it reads who kube-apiserver trusts, and connects nothing else yet.
+// Config opens the port, for which it reads the client CAs that kube-apiserver trusts. It makes no other connection
+// yet.
 func (o *Options) Config() (*Config, error) {
 	rest, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read client configuration %q: %w", o.Kubeconfig, err)
 	}
 	restclient.AddUserAgent(rest, component)
-	// A watch that is compressed keeps 40 KiB for as long as it lasts, and there are several for each namespace.
+	// A compressed watch holds 40 KiB for as long as it lasts, and each namespace has several.
 	rest.DisableCompression = true
 	meter := clockskew.NewMeter(clock.RealClock{})
 	rest.Wrap(meter.Wrap)
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
-	// One limit for all clients.
+	// Clients share one limit, except those of the inventory and the lease.
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	allowed, err := address.ParseRanges(o.AllowedCIDRs)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 	if err != nil {
 		return fmt.Errorf("make an identity: %w", err)
 	}
-	// The lease has a client of its own, so that a burst of work cannot delay its renewal.
+	// The lease has its own client, so that a burst of work cannot delay its renewal.
 	lease := restclient.CopyConfig(protobuf)
 	lease.RateLimiter = nil
 	c.Lock, err = resourcelock.NewFromKubeconfig(o.LeaderElection.ResourceLock, o.LeaderElection.ResourceNamespace,

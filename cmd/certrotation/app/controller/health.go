@@ -16,17 +16,17 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // who leads
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leadership
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"               // depth and latency of the queues
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/view/inventory"
 )
 
-// farewell is how long requests may take when the server ends.
+// farewell is how long requests in progress may take at shutdown.
 const farewell = 2 * time.Second
 
-// serve serves health and metrics until the returned function is called, which waits for the end.
+// serve serves health and metrics until the caller calls the returned function, which waits for the end.
 func (c *Config) serve(ctx context.Context, inv *inventory.Inventory, watchdog *leaderelection.HealthzAdaptor) (func(), error) {
 	if c.Port == nil {
 		return func() {}, nil

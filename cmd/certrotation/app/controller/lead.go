@@ -13,18 +13,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errLostLease ends the process, so that it starts again with nothing in memory that the new leader has overtaken.
+// errLostLease ends the process, so that it restarts without state that the new leader has made obsolete.
 var errLostLease = errors.New("another replica has taken the lease")
 
-// Phases of a process that stands for election.
+// Phases of a candidate.
 const (
 	idle int32 = iota
 	working
 	closed
 )
 
-// lead calls work as soon as this process leads. When ctx ends the lease is released, but not before work has returned:
-// the next leader must not begin while a write of ours is under way.
+// lead calls work as soon as this process leads. When ctx ends it releases the lease, but only after work has
+// returned: the next leader must not begin during a write of this one.
 func (c *Config) lead(ctx context.Context, watchdog *leaderelection.HealthzAdaptor, work func(context.Context)) error {
 	if c.Lock == nil {
 		work(ctx)
@@ -32,7 +32,7 @@ func (c *Config) lead(ctx context.Context, watchdog *leaderelection.HealthzAdapt
 	}
 	electing, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
-	// Either the work begins or it never will: the end of ctx before it, or of the lease, closes the door.
+	// The phase leaves idle once: either work begins, or the end of ctx or of the election prevents it for good.
 	var phase atomic.Int32
 	defer context.AfterFunc(ctx, func() {
 		if phase.CompareAndSwap(idle, closed) {

@@ -27,7 +27,7 @@ import (
 // DefaultBindAddress of health and metrics.
 const DefaultBindAddress = "127.0.0.1:10270"
 
-// maxHandshakes in a second are more than a machine makes.
+// maxHandshakes per second is more than one machine can make.
 const maxHandshakes = 100_000
 
 // Options of the command.
@@ -36,29 +36,29 @@ type Options struct {
 	Kubeconfig string
 	// BindAddress is host:port of health and metrics; "" serves neither.
 	BindAddress string
-	// QPS and Burst bound the requests to the API server, those of the lease apart.
+	// QPS and Burst bound the requests to the API server, except those of the lease and the inventory.
 	QPS   float32
 	Burst int
-	// Workers is how many trust domains are worked on at a time.
+	// Workers is the number of trust domains that are processed concurrently.
 	Workers int
-	// Probes is how many members are probed at a time.
+	// Probes is the number of members that are probed concurrently.
 	Probes int
-	// Handshakes is how many are made in a second, with all members together.
+	// Handshakes bounds the handshakes in a second, with all members together.
 	Handshakes int
-	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	// Namespaces are the managed ones; if empty, those that have opted in by their label.
 	Namespaces []string
-	// AllowedCIDRs are dialled although a dialer denies them by itself, DeniedCIDRs in no case.
+	// AllowedCIDRs may be dialled although the dialer denies them by default. DeniedCIDRs are never dialled.
 	AllowedCIDRs, DeniedCIDRs []string
-	// InjectCA says whether our APIService gets its CA bundle from the controller, and InjectCABundles whether every object does
-	// that asks for one. CertManagerAnnotations has them ask by the annotation of cert-manager too.
+	// InjectCA injects the CA bundle into our own APIService, InjectCABundles into every object that requests one.
+	// CertManagerAnnotations accepts requests by the annotation of cert-manager too.
 	InjectCA, InjectCABundles, CertManagerAnnotations bool
-	// RestartWorkloads says whether workloads are restarted that a configuration names for that.
+	// RestartWorkloads enables restarts of the workloads that a configuration names for that.
 	RestartWorkloads bool
 
-	// Authentication and Authorization of who asks for metrics.
+	// Authentication and Authorization of the clients that read metrics.
 	Authentication *genericoptions.DelegatingAuthenticationOptions
 	Authorization  *genericoptions.DelegatingAuthorizationOptions
-	// CertFile and KeyFile are what the port presents; without them it makes a certificate in memory.
+	// CertFile and KeyFile are the serving certificate; without them it is made in memory.
 	CertFile, KeyFile string
 
 	LeaderElection config.LeaderElectionConfiguration
@@ -89,7 +89,7 @@ func NewOptions() *Options {
 		Authentication: genericoptions.NewDelegatingAuthenticationOptions(),
 		Authorization:  genericoptions.NewDelegatingAuthorizationOptions(),
 	}
-	// Rotations go on where nobody can be asked who scrapes: then nobody gets metrics.
+	// Rotations go on where clients cannot be authenticated or authorized: then no client gets metrics.
 	o.Authentication.TolerateInClusterLookupFailure = true
 	o.Authentication.RemoteKubeConfigFileOptional = true
 	o.Authorization.RemoteKubeConfigFileOptional = true
@@ -145,7 +145,7 @@ func (o *Options) Validate() error {
 	refuse(o.Burst < 1, "--kube-api-burst is %d, want at least 1", o.Burst)
 	refuse(o.Workers < 1, "--workers is %d, want at least 1", o.Workers)
 	refuse(o.Probes < 1, "--concurrent-probes is %d, want at least 1", o.Probes)
-	// With fewer, members that reload all at once might never be looked at to the end within the time for one of them.
+	// With fewer, probes of members that all reload at once might not complete within the time for one of them.
 	refuse(o.Handshakes < 3*o.Probes || o.Handshakes > maxHandshakes,
 		"--handshakes-per-second is %d, want at least %d, which is 3 for each of --concurrent-probes, and at most %d", o.Handshakes, 3*o.Probes, maxHandshakes)
 	for _, namespace := range o.Namespaces {

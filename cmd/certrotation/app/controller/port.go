@@ -23,17 +23,16 @@ import (
 // inFlight bounds the requests for health and metrics.
 const inFlight = 20
 
-// Port is where health and metrics are served, and how it is found out who asks.
+// Port serves health and metrics, and authenticates and authorizes their clients.
 type Port struct {
 	serving        *genericapiserver.SecureServingInfo
 	authentication genericapiserver.AuthenticationInfo
 	authorization  genericapiserver.AuthorizationInfo
 }
 
-// Addr is the address that it listens on.
+// Addr is the address that the port listens on.
 func (p *Port) Addr() net.Addr { return p.serving.Listener.Addr() }
 
-// port opens the port.
 func (o *Options) port() (*Port, error) {
 	certificate, err := o.certificate()
 	if err != nil {
@@ -59,8 +58,8 @@ func (o *Options) port() (*Port, error) {
 	return p, nil
 }
 
-// certificate is that of the files, or one that nobody is asked to trust: who scrapes shows who they are, and must not send a
-// token to whom they cannot verify, so give files where tokens are used.
+// certificate returns the certificate of the files, or a self-signed one that no client can verify. A client must not
+// send a token to a server that it cannot verify, so set the files where tokens are used.
 func (o *Options) certificate() (dynamiccertificates.CertKeyContentProvider, error) {
 	if o.CertFile != "" {
 		files, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving-cert", o.CertFile, o.KeyFile)
@@ -80,7 +79,7 @@ func (o *Options) certificate() (dynamiccertificates.CertKeyContentProvider, err
 	return made, nil
 }
 
-// guard asks who calls and whether they may, as any API server does.
+// guard authenticates and authorizes clients, as any API server does.
 func (p *Port) guard(inner http.Handler) http.Handler {
 	info := &genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString(), GrouplessAPIPrefixes: sets.NewString()}
 	handler := genericapifilters.WithAuthorization(inner, ports.Authorizer(p.authorization.Authorizer), scheme.Codecs)

@@ -17,10 +17,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// leaseGrace is how long a leader that could not renew its lease, and has not noticed, may go on before /livez fails.
+// leaseGrace is how long /livez tolerates a leader that could not renew its lease and has not noticed.
 const leaseGrace = 20 * time.Second
 
-// Run works until ctx ends; then it returns nil. Any other end is an error.
+// Run works until ctx ends and then returns nil. Any other end is an error.
 func (c *Config) Run(ctx context.Context) error {
 	inv, err := inventory.New(c.Reads, inventory.Options{
 		Namespaces: c.Namespaces, Register: c.Metrics.Register, ClockSkew: c.Clock.Latest,
@@ -41,7 +41,7 @@ func (c *Config) Run(ctx context.Context) error {
 	}
 	defer stopServing()
 
-	// Watches and events outlive the work, which needs both for its last write.
+	// Watches and events outlive the workers, which need both for their last write.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer inv.Wait()
 	defer stop()
@@ -52,7 +52,8 @@ func (c *Config) Run(ctx context.Context) error {
 	return c.lead(ctx, watchdog, func(ctx context.Context) { runAll(ctx, inv, workers) })
 }
 
-// runAll runs the workers until ctx ends, once everything is known: a decision on half of the facts could be wrong.
+// runAll runs the workers until ctx ends. It waits for the inventory first: a decision on half of the facts could be
+// wrong.
 func runAll(ctx context.Context, inv *inventory.Inventory, workers []worker) {
 	if err := inv.WaitForSync(ctx); err != nil {
 		return

@@ -21,7 +21,6 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// worker is one part of the controller.
 type worker interface {
 	NamespaceChanged(namespace string)
 	Run(ctx context.Context)
@@ -37,7 +36,7 @@ var (
 	_ worker = (*workload.Controller)(nil)
 )
 
-// parts are what several workers share.
+// parts are shared by several workers.
 type parts struct {
 	inventory *inventory.Inventory
 	recorder  events.EventRecorder
@@ -46,7 +45,7 @@ type parts struct {
 	collector *evidence.Collector
 }
 
-// workers makes the parts of the controller and has them told of changes.
+// workers makes the workers and subscribes them to the inventory's changes.
 func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
 	failures := connection.NewFailures()
 	failures.Register(c.Metrics)
@@ -71,7 +70,7 @@ func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder
 	return workers, nil
 }
 
-// rotations perform what the model says, on the evidence that the collector brings.
+// rotations perform the steps of the model, on the evidence of the collector.
 func (c *Config) rotations(p *parts) ([]worker, error) {
 	own := c.Own.ConfigV1alpha1()
 	waits := evidence.NewWaits()
@@ -113,7 +112,7 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 	return []worker{rollouts, restarts}, nil
 }
 
-// followers keep copies, and clean up after nodes that left.
+// followers maintain copies, and clean up after nodes that left.
 func (c *Config) followers(p *parts) ([]worker, error) {
 	copying, err := copies.New(copies.Config{
 		Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Metadata: c.Metadata, Inventory: p.inventory, Recorder: p.recorder,
@@ -131,7 +130,7 @@ func (c *Config) followers(p *parts) ([]worker, error) {
 	return []worker{copying, cleaning}, nil
 }
 
-// injector keeps the CA bundles of our APIService and of what else asks for one, unless that is not wanted.
+// injector maintains the CA bundles of our APIService and of other objects that request one, unless that is disabled.
 func (c *Config) injector(p *parts) ([]worker, error) {
 	if !c.Inject {
 		return nil, nil

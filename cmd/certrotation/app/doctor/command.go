@@ -28,10 +28,10 @@ prints no secret.
 
 Exit code 0: nothing is an error. 1: something is, or the disk cannot be read. 2: the command line is wrong.`
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command { return NewCommandFor(clock.RealClock{}, os.Exit) }
 
-// NewCommandFor makes the command with a clock and a way to end the process.
+// NewCommandFor returns the command with a clock and a function that ends the process.
 func NewCommandFor(clock clock.PassiveClock, exit func(code int)) *cobra.Command {
 	options := NewOptions()
 	command := &cobra.Command{

@@ -22,7 +22,7 @@ type Options struct {
 	SkipPeers   bool
 	PeerTimeout time.Duration
 	Output      string
-	// DryRun is accepted so that doctor and recover can be called alike.
+	// DryRun is accepted so that doctor and recover take the same flags.
 	DryRun bool
 }
 
@@ -46,7 +46,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Accepted for symmetry with recover; doctor never writes.")
 }
 
-// Validate finds what is wrong with the command line.
+// Validate returns everything that is wrong with the command line.
 func (o *Options) Validate() error {
 	errs := []error{nodeflags.ValidatePeerTimeout(o.PeerTimeout)}
 	if o.Name == "" {
@@ -61,7 +61,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// peers are those of the command line, nil if it names none.
+// peers returns the peers of the command line, nil if it names none.
 func (o *Options) peers() ([]nodedisk.Member, error) {
 	if o.Peers == nil {
 		return nil, nil

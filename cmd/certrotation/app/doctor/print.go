@@ -13,7 +13,6 @@ import (
 	"certrotation.dev/registry/diagnosis"
 )
 
-// report is the output for programs.
 type report struct {
 	// Worst severity of all findings, empty if there are none.
 	Worst    diagnosis.Severity  `json:"worst"`
@@ -39,7 +38,7 @@ func printTable(out io.Writer, findings []diagnosis.Finding) error {
 	return table.Flush()
 }
 
-// printable keeps what comes out of certificates and file names from steering a terminal or breaking the table.
+// printable masks control characters of certificates and file names: they could steer a terminal or break the table.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {

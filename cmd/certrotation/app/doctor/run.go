@@ -12,7 +12,6 @@ import (
 	"certrotation.dev/registry/diagnosis"
 )
 
-// examine looks at the disk and at the peers.
 func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Finding, error) {
 	disk, err := recovery.ReadDisk(o.Layout)
 	if err != nil {
@@ -45,7 +44,7 @@ func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Findi
 		return findings, nil
 	}
 	if pair := current.PairOf(files.Cert); pair == nil || current.Defective(pair.Cert) || current.Defective(pair.Key) {
-		// The findings say what is wrong with the pair.
+		// The findings already report the defect of the pair.
 		return findings, nil
 	}
 	verdicts, err := recovery.Verdicts(ctx, current, files, peers, o.PeerTimeout, now)

@@ -35,7 +35,7 @@ termination message of the container, is JSON:
 Reasons are Newer (nothing to do), Refused (no use in trying again), Busy (another installer did
 not end), Interrupted and Failed (try again).`
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	command, _ := newCommand()
 	return command

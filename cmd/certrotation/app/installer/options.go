@@ -31,21 +31,21 @@ type Options struct {
 	NodeIP   string
 	// SourceDirectory holds configmaps/NAME/KEY and secrets/NAME/KEY.
 	SourceDirectory string
-	// PodConfigMap and PodKey say where in there the pod template is. PodConfigMap defaults to NAME-pod.
+	// PodConfigMap and PodKey locate the pod template in SourceDirectory. PodConfigMap defaults to NAME-pod.
 	PodConfigMap, PodKey string
 	ReloadedSecrets      []string
-	// ContentHash is recorded, RestartHash is what the mounted objects have to have.
+	// ContentHash is recorded. RestartHash must match the pod template and the mounted objects that are not reloaded.
 	ContentHash, RestartHash string
-	// NodeContentHash is what everything that is mounted has to have.
+	// NodeContentHash must match everything that is mounted.
 	NodeContentHash string
-	// Permitted is what the StaticPodClass of the rollout says of the pod.
+	// Permitted is what the rollout's StaticPodClass permits the pod.
 	Permitted configv1alpha1.PermittedPod
-	// PermittedCompanions are NAME=JSON, what it says of each companion.
+	// PermittedCompanions are NAME=JSON: what the class permits each companion.
 	PermittedCompanions []string
 	Timeout             time.Duration
-	// TerminationLog gets the outcome if it exists.
+	// TerminationLog is the file for the outcome, if it exists.
 	TerminationLog string
-	// Clock says what has expired.
+	// Clock decides what has expired.
 	Clock clock.PassiveClock
 
 	Logs *logsapi.LoggingConfiguration
@@ -105,7 +105,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	return sections
 }
 
-// Complete fills in what follows from other options.
+// Complete derives options from other options.
 func (o *Options) Complete() {
 	if o.PodConfigMap == "" {
 		o.PodConfigMap = revision.PodName(o.Name)
@@ -138,7 +138,6 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// companions are what the class permits of each companion.
 func (o *Options) companions() (map[string]*configv1alpha1.PermittedPod, error) {
 	out := map[string]*configv1alpha1.PermittedPod{}
 	for _, text := range o.PermittedCompanions {

@@ -19,17 +19,17 @@ import (
 const (
 	// ReasonNewer: the node has a later revision; there is nothing to do.
 	ReasonNewer = "Newer"
-	// ReasonRefused: the revision cannot be installed; trying again does not help.
+	// ReasonRefused: the revision cannot be installed; a retry does not help.
 	ReasonRefused = "Refused"
 	// ReasonBusy: another installer or pruner did not end in time.
 	ReasonBusy = "Busy"
-	// ReasonInterrupted: time was up, or the pod was told to end.
+	// ReasonInterrupted: --timeout has passed, or the pod was terminated.
 	ReasonInterrupted = "Interrupted"
 	// ReasonFailed is everything else, such as a full disk.
 	ReasonFailed = "Failed"
 )
 
-// maxLine is what Kubernetes keeps of a termination message, in bytes.
+// maxLine is the longest termination message that Kubernetes keeps, in bytes.
 const maxLine = 4096
 
 // outcome is the termination message. It holds no Secret data: errors name files, names and hashes.
@@ -55,10 +55,9 @@ func reasonOf(err error) string {
 	return ReasonFailed
 }
 
-// errTimeout is the end of --timeout.
 var errTimeout = errors.New("the time is up")
 
-// line is one line of JSON, whose error is cut if it is too long.
+// line returns one line of JSON, with a shortened error if it is too long.
 func (m outcome) line() ([]byte, error) {
 	for {
 		text, err := json.Marshal(m)
@@ -73,7 +72,7 @@ func (m outcome) line() ([]byte, error) {
 	}
 }
 
-// write prints the message, and puts it into the file if there is one: outside of a pod there is none.
+// write prints the message, and writes it to the file if that exists, which it does only in a pod.
 func (m outcome) write(file string) error {
 	line, err := m.line()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/controller/rollout/generation"
 )
 
-// Run installs the revision, and tells the outcome.
+// Run installs the revision and reports the outcome.
 func (o *Options) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx).WithValues("revision", o.Revision, "node", o.NodeName)
 	ctx, cancel := context.WithTimeoutCause(klog.NewContext(ctx, logger), o.Timeout, fmt.Errorf("%w: --timeout is %s", errTimeout, o.Timeout))

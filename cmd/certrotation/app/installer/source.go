@@ -19,13 +19,14 @@ import (
 )
 
 const (
-	// dataLink is the link through which kubelet swaps the content of a volume.
+	// dataLink is the link by which kubelet swaps the content of a volume.
 	dataLink = "..data"
-	// maxKeyBytes bounds the value of a key; an object has at most 1 MiB or so.
+	// maxKeyBytes bounds the value of a key; an object has about 1 MiB at most.
 	maxKeyBytes = 4 << 20
 )
 
-// readSource reads the objects below dir. The templates are taken out of their ConfigMap, which is not part of the content.
+// readSource reads the objects below dir. It takes the templates out of their ConfigMap: they are not part of the
+// content.
 func readSource(dir, podConfigMap, podKey string, companions []string) (revision.Content, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -68,8 +69,8 @@ func readObjects(fsys fs.FS, kind string) (map[string]map[string][]byte, error) 
 	return objects, nil
 }
 
-// readVolume reads the keys of an object. In a volume that kubelet has projected, all of them are read from the directory
-// that ..data leads to now, so that they are of one moment; elsewhere the directory has plain files.
+// readVolume reads the keys of an object. In a volume that kubelet projects, it reads all from the current target of
+// ..data, so that they are consistent. Elsewhere the directory has plain files.
 func readVolume(fsys fs.FS, dir string) (map[string][]byte, error) {
 	from := dir
 	switch target, err := fs.ReadLink(fsys, path.Join(dir, dataLink)); {

@@ -28,12 +28,11 @@ It reads etcd.yaml and kube-apiserver.yaml in --manifest-dir, and no key. The no
 become placeholders, so it is enough to run it on one node if those of the others differ in nothing else.
 docs/kubeadm.md has the steps of an adoption and of an upgrade.`
 
-// options of the command.
 type options struct {
 	ManifestDirectory, Configuration, Image string
 }
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	o := &options{ManifestDirectory: configv1alpha1.DefaultManifestDirectory, Configuration: configv1alpha1.KubeadmStaticPod}
 	command := &cobra.Command{

@@ -16,10 +16,10 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// maxVerbosity is the highest verbosity at which client-go logs no bodies of requests.
+// maxVerbosity is the highest verbosity at which client-go logs no request bodies.
 const maxVerbosity = 7
 
-// Apply configures the logs of the process. It is called once, before anything is logged.
+// Apply configures the logs of the process. Call it once, before anything is logged.
 func Apply(config *logsapi.LoggingConfiguration) error {
 	if err := check(config); err != nil {
 		return err
@@ -30,7 +30,7 @@ func Apply(config *logsapi.LoggingConfiguration) error {
 	return nil
 }
 
-// check returns an error for every setting that would make client-go log bodies.
+// check returns an error for each setting that makes client-go log bodies.
 func check(config *logsapi.LoggingConfiguration) error {
 	var errs []error
 	if config.Verbosity > maxVerbosity {
@@ -46,13 +46,14 @@ func check(config *logsapi.LoggingConfiguration) error {
 
 var errBodies = fmt.Errorf("the verbosity must be at most %d: above it the bodies of requests are logged, which contain private keys", maxVerbosity)
 
-// debugFlags is the path at which a generic API server with profiling lets flags be set.
+// debugFlags is the path at which a generic API server with profiling accepts flags.
 const debugFlags = "/debug/flags"
 
-// maxFlag bounds the body of a request that sets the verbosity, which is a few digits.
+// maxFlag bounds the body of a request that sets the verbosity, in bytes; a verbosity has a few digits.
 const maxFlag = 64
 
-// LimitDebugFlags passes requests on, except those that would set a verbosity above the limit, or any other flag.
+// LimitDebugFlags refuses requests that set a verbosity above maxVerbosity or any other flag. It passes all others
+// on.
 func LimitDebugFlags(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		flag, ok := strings.CutPrefix(r.URL.Path, debugFlags+"/")

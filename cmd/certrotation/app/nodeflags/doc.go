@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeflags has the flags that the commands on a node share: installer, prune, doctor and recover say in the same
-// words where the revisions are on its disk, and how long they may take. A layout whose flags were added is as good as they
-// are; nothing here keeps state.
+// Package nodeflags has the flags that the commands on a node share: installer, prune, doctor and recover. They say
+// where the revisions are on the node's disk, and how long a command may take. A layout is only as valid as the flags
+// that set it. The package keeps no state.
 package nodeflags

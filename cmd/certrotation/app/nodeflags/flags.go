@@ -17,38 +17,37 @@ import (
 )
 
 const (
-	// Timeout is how long all that a command writes may take by default, the wait for another one included.
+	// Timeout is the default time limit of a command that writes, including the wait for another one.
 	Timeout = 2 * time.Minute
-	// PeerTimeout is how long a peer may take to answer by default.
+	// PeerTimeout is the default time that a peer may take to answer.
 	PeerTimeout = 5 * time.Second
 )
 
-// Layout is where the revisions of a rollout are by default.
+// Layout returns the default location of the revisions of a rollout.
 func Layout(rollout string) nodedisk.Layout {
 	return nodedisk.Layout{
 		Name: rollout, ManifestDirectory: configv1alpha1.DefaultManifestDirectory, ResourceDirectory: configv1alpha1.DefaultResourceDirectory,
 	}
 }
 
-// AddName adds the name of the layout as a flag of this name.
+// AddName adds a flag for the name of the layout.
 func AddName(flags *pflag.FlagSet, flag string, l *nodedisk.Layout) {
 	flags.StringVar(&l.Name, flag, l.Name, "The name of the rollout, such as etcd. Its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
 }
 
-// AddDirectories adds the directories of the layout.
+// AddDirectories adds flags for the directories and the manifest of the layout.
 func AddDirectories(flags *pflag.FlagSet, l *nodedisk.Layout) {
 	flags.StringVar(&l.ResourceDirectory, "resource-dir", l.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION. Its path has to be the same here and on the node.")
 	flags.StringVar(&l.ManifestDirectory, "manifest-dir", l.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
 	flags.StringVar(&l.ManifestFile, "manifest-file", l.ManifestFile, "The name of the manifest in that directory, such as etcd.yaml. Defaults to NAME-pod.yaml.")
 }
 
-// AddCompanions adds the other static pods of the node.
+// AddCompanions adds a flag for the other static pods of the node.
 func AddCompanions(flags *pflag.FlagSet, l *nodedisk.Layout) {
 	flags.Var((*companions)(&l.Companions), "companion",
 		"Another static pod of the node that a revision brings, as NAME=FILE with the name of its manifest. May be repeated.")
 }
 
-// companions are the value of a flag.
 type companions []nodedisk.Companion
 
 // String implements pflag.Value.
@@ -73,17 +72,17 @@ func (c *companions) Set(text string) error {
 // Type implements pflag.Value.
 func (c *companions) Type() string { return "NAME=FILE" }
 
-// AddTimeout adds the time limit of a command that writes.
+// AddTimeout adds a flag for the time limit of a command that writes.
 func AddTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
 	flags.DurationVar(timeout, "timeout", *timeout, "The time limit, including the wait for another installer or pruner on this node.")
 }
 
-// AddPeerTimeout adds the time limit of a question to a peer.
+// AddPeerTimeout adds a flag for the time that a peer may take to answer.
 func AddPeerTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
 	flags.DurationVar(timeout, "peer-timeout", *timeout, "The time that a peer may take to answer.")
 }
 
-// Validate says what is wrong with the flags of a command that writes.
+// Validate returns everything that is wrong with the flags of a command that writes.
 func Validate(l *nodedisk.Layout, timeout time.Duration) error {
 	var errs []error
 	if l.Name == "" {
@@ -101,7 +100,7 @@ func Validate(l *nodedisk.Layout, timeout time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// ValidatePeerTimeout says what is wrong with the time limit of a question to a peer.
+// ValidatePeerTimeout returns an error unless the time limit for a peer is positive.
 func ValidatePeerTimeout(timeout time.Duration) error {
 	if timeout <= 0 {
 		return fmt.Errorf("--peer-timeout %s must be more than zero", timeout)

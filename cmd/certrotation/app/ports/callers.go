@@ -16,19 +16,19 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Limits of the tokens that are authenticated: Prometheus scrapes a few times a minute.
+// Rate limits of bearer tokens. Prometheus scrapes a few times a minute.
 const (
 	tokensPerSecond = 5
 	tokensAtOnce    = 20
 )
 
-// errBusy is the answer to tokens above the limit. It says nothing about the token.
+// errBusy rejects a token above the limit, valid or not.
 var errBusy = errors.New("too many bearer tokens, try again later")
 
 // headersOfTokens are the headers in which delegated authentication looks for a bearer token.
 var headersOfTokens = []string{"Authorization", "Sec-WebSocket-Protocol"}
 
-// Authenticator passes bearer tokens to delegated authentication only where they are needed, and at a limited rate.
+// Authenticator passes bearer tokens to delegated authentication only on paths that need them, and at a limited rate.
 func Authenticator(delegated authenticator.Request) authenticator.Request {
 	return limitTokens(delegated, flowcontrol.NewTokenBucketPassiveRateLimiter(tokensPerSecond, tokensAtOnce))
 }
@@ -60,12 +60,13 @@ func bearsToken(r *http.Request) bool {
 	return false
 }
 
-// takesTokens reports whether a path is called directly by clients with a bearer token.
+// takesTokens reports whether clients call a path directly with a bearer token.
 func takesTokens(path string) bool {
 	return path == "/metrics" || strings.HasPrefix(path, "/metrics/") || strings.HasPrefix(path, "/debug/")
 }
 
-// Authorizer decides about anonymous requests without asking the API server, whatever roles the cluster gives them.
+// Authorizer decides anonymous requests without asking the API server, and ignores the roles that the cluster gives
+// them.
 func Authorizer(delegated authorizer.Authorizer) authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		switch {

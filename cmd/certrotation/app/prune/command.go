@@ -25,7 +25,7 @@ nothing. What has no revision in its name is left alone and reported.
 
 The exit code is 0 if everything that was to go is gone. After an error or a SIGTERM run it again.`
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	command, _ := newCommand()
 	return command

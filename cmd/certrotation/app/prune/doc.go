@@ -1,9 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prune is the subcommand prune: it removes from a node the revisions of a static pod that nothing needs any more.
-// It is what a pruner pod runs, and it talks to no API server. What may be removed is decided by the flags, and by what
-// controller/rollout/generation finds in use on the disk, which has the last word.
+// Package prune is the subcommand prune: it removes from a node the revisions of a static pod that are no longer
+// needed. A pruner pod runs it. It talks to no API server. The flags say what may be removed, but what
+// controller/rollout/generation finds in use on the disk always stays.
 //
-// Everything runs on the goroutine of the caller.
+// Everything runs on the caller's goroutine.
 package prune

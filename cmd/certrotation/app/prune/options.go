@@ -22,10 +22,10 @@ import (
 // Options of the command.
 type Options struct {
 	nodedisk.Layout
-	// StaticPodName is the rollout's name and -pod, for those who are used to that flag.
+	// StaticPodName is the rollout's name with the suffix -pod, for users who know that flag.
 	StaticPodName string
 	MaxEligible   int
-	// ProtectedRevisions as given, Protected as understood.
+	// ProtectedRevisions as given, Protected as parsed.
 	ProtectedRevisions []string
 	Protected          sets.Set[int]
 	Timeout            time.Duration
@@ -57,7 +57,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	return sections
 }
 
-// Complete fills in what follows from other options; it fails if they contradict each other.
+// Complete derives options from other options. It fails if they contradict each other.
 func (o *Options) Complete() error {
 	if o.StaticPodName != "" {
 		name, ok := strings.CutSuffix(o.StaticPodName, revision.PodName(""))

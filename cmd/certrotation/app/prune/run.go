@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/controller/rollout/generation"
 )
 
-// Run prunes, and logs what is gone and what was left alone.
+// Run prunes, and logs the removed and the kept paths.
 func (o *Options) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("--timeout of %s has passed", o.Timeout))

@@ -35,10 +35,10 @@ Nothing is destroyed: what is replaced is kept in NAME-pod-set-aside-TIME. Runni
 
 Exit code 0: done, or nothing to do. 1: it could not. 2: the command line is wrong.`
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command { return NewCommandFor(clock.RealClock{}, os.Exit) }
 
-// NewCommandFor makes the command with a clock and a way to end the process.
+// NewCommandFor returns the command with a clock and a function that ends the process.
 func NewCommandFor(clock clock.PassiveClock, exit func(code int)) *cobra.Command {
 	options := NewOptions()
 	command := &cobra.Command{
@@ -74,7 +74,6 @@ func NewCommandFor(clock clock.PassiveClock, exit func(code int)) *cobra.Command
 	return command
 }
 
-// perform prints the plan, and executes it unless this is only to be seen.
 func perform(out io.Writer, plan *recovery.Plan, dryRun bool) error {
 	if !plan.NothingToDo() {
 		list(out, "Plan:", plan.Steps)

@@ -56,7 +56,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.OutputDirectory, "output-dir", o.OutputDirectory, "The directory for the files that the API server needs after a reissue. If empty, they are not written.")
 }
 
-// Complete makes the options of the recovery.
+// Complete validates the flags and returns the options of the recovery.
 func (o *Options) Complete(now clock.PassiveClock) (recovery.Options, error) {
 	if err := o.validate(); err != nil {
 		return recovery.Options{}, err

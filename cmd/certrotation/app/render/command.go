@@ -34,7 +34,7 @@ The output holds the keys of the CAs: files have mode 0600, directories 0700. Re
 has been copied and created. The controller then finds revision 1 as it is on the disks and changes
 nothing.`
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	options := &Options{}
 	command := &cobra.Command{
@@ -54,7 +54,7 @@ func NewCommand() *cobra.Command {
 	return command
 }
 
-// Run reads, renders, writes and checks. Out gets what was made, in the end.
+// Run reads, renders, writes and checks. At the end it prints a summary to out.
 func Run(ctx context.Context, options *Options, in io.Reader, out io.Writer, now time.Time) (err error) {
 	data, err := options.read(in)
 	if err != nil {

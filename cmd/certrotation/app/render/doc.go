@@ -1,9 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render is the command render: it makes the certificates, the manifests and the disks of the first nodes of a
-// cluster, offline, from the objects that would be applied to it. What is made is decided in controller/bootstrap, what a
-// node's disk looks like in registry/nodedisk.
+// Package render is the subcommand render: it makes the certificates, manifests and disks of a cluster's first nodes,
+// offline, from the objects that would be applied to the cluster. controller/bootstrap decides what to make,
+// registry/nodedisk the layout of a node's disk.
 //
 //	OUTPUT/manifests/*.yaml                    every object, to create in the order of the names
 //	OUTPUT/nodes/NODE/etc/kubernetes/...       what belongs on the disk of each node
@@ -11,11 +11,11 @@
 //
 // Invariants:
 //
-//   - The output directory is complete or not there: everything is written beside it, synced, read back and checked, and
-//     then renamed. One that holds anything is refused.
-//   - Files have mode 0600, directories 0700, whatever the umask.
-//   - Before it says done it has checked, from what is on the disk: that each pair belongs together and its signer is in
-//     a bundle beside it, that each generation is what its record says, and that a controller would change nothing in an
+//   - The output directory is complete or absent. It is written under another name beside it, synced, read back,
+//     checked and then renamed. An output directory that is not empty is refused.
+//   - Files have mode 0600, directories 0700, regardless of the umask.
+//   - Before it reports success, it checks from the disk that each pair matches and its signer is in a bundle beside
+//     it. It also checks that each generation matches its record, and that a controller would change nothing in an
 //     API with these manifests.
 //
 // The package starts no goroutine of its own.

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/controller/bootstrap"
 )
 
-// standardInput is the name of a configuration that is read from there.
+// standardInput is the file name that stands for standard input.
 const standardInput = "-"
 
 // Options of the command.
@@ -45,7 +45,7 @@ func (o *Options) Validate() error {
 	return errors.Join(append(errs, checkOutput(o.OutputDir))...)
 }
 
-// checkOutput refuses a directory that holds anything: keys that are in use would be lost.
+// checkOutput refuses a directory that is not empty: keys in use would be lost.
 func checkOutput(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,6 @@ func checkOutput(dir string) error {
 	return nil
 }
 
-// read returns all configurations as one.
 func (o *Options) read(in io.Reader) ([]byte, error) {
 	var out []byte
 	for _, name := range o.Configs {

@@ -29,7 +29,6 @@ const (
 	tlsDir       = "tls"
 )
 
-// write writes everything that was rendered.
 func (s *staging) write(ctx context.Context, result *bootstrap.Result) error {
 	if err := s.writeAll(manifestsDir, result.Manifests); err != nil {
 		return fmt.Errorf("write manifests: %w", err)
@@ -45,10 +44,10 @@ func (s *staging) write(ctx context.Context, result *bootstrap.Result) error {
 	return nil
 }
 
-// layout of the disk of a node, below the staging.
+// layout is the layout of a node's disk, below the staging directory.
 func (s *staging) layout(node *bootstrap.Node) nodedisk.Layout {
 	below := func(dir string) string {
-		// With a slash before it, a path does not climb.
+		// Clean of an absolute path removes every "..", so the path stays below.
 		return filepath.Join(s.dir, nodesDir, node.Name, filepath.Clean("/"+dir))
 	}
 	layout := nodedisk.Layout{
@@ -88,7 +87,6 @@ func (s *staging) install(ctx context.Context, node *bootstrap.Node) error {
 	return err
 }
 
-// verify reads back what was written, and checks it.
 func (s *staging) verify(ctx context.Context, input *bootstrap.Input, result *bootstrap.Result, now time.Time) error {
 	files, err := s.readAll(tlsDir)
 	if err != nil {
@@ -128,7 +126,7 @@ func (s *staging) verifyNode(node *bootstrap.Node) error {
 	return nil
 }
 
-// verifyTLS checks that every file is a bundle or half of a pair, and that what signed a pair is in one of the bundles.
+// verifyTLS checks that every file is a bundle or half of a pair, and that one of the bundles verifies each pair.
 func verifyTLS(files map[string][]byte, now time.Time) error {
 	var anchors []*pki.Certificate
 	var pairs []string
@@ -156,7 +154,7 @@ func verifyTLS(files map[string][]byte, now time.Time) error {
 	return nil
 }
 
-// verifyPair verifies as a peer would, whatever the certificate is used for.
+// verifyPair verifies as a peer would, for any key usage.
 func verifyPair(certPEM, keyPEM []byte, anchors []*pki.Certificate, now time.Time) error {
 	pair, err := pki.ParsePair(certPEM, keyPEM)
 	if err != nil {

@@ -17,12 +17,11 @@ const (
 	dirMode  = 0o700
 )
 
-// staging is a directory beside the one that it becomes.
+// staging is a directory beside the output, which finish renames to the output.
 type staging struct {
 	dir, output string
 }
 
-// newStaging makes an empty one.
 func newStaging(output string) (*staging, error) {
 	output, err := filepath.Abs(output)
 	if err != nil {
@@ -32,7 +31,7 @@ func newStaging(output string) (*staging, error) {
 	if err := os.MkdirAll(parent, dirMode); err != nil {
 		return nil, fmt.Errorf("make the parent of --output-dir: %w", err)
 	}
-	// It has mode 0700.
+	// MkdirTemp makes it with mode 0700.
 	dir, err := os.MkdirTemp(parent, "."+filepath.Base(output)+"-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory beside --output-dir: %w", err)
@@ -40,13 +39,11 @@ func newStaging(output string) (*staging, error) {
 	return &staging{dir: dir, output: output}, nil
 }
 
-// mkdir makes a directory and those above it.
 func (s *staging) mkdir(elements ...string) (string, error) {
 	dir := filepath.Join(append([]string{s.dir}, elements...)...)
 	return dir, os.MkdirAll(dir, dirMode)
 }
 
-// writeAll writes files into a new directory.
 func (s *staging) writeAll(name string, files map[string][]byte) error {
 	dir, err := s.mkdir(name)
 	if err != nil {
@@ -60,7 +57,6 @@ func (s *staging) writeAll(name string, files map[string][]byte) error {
 	return nil
 }
 
-// readAll is the reverse of writeAll.
 func (s *staging) readAll(name string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	entries, err := os.ReadDir(filepath.Join(s.dir, name))
@@ -75,12 +71,13 @@ func (s *staging) readAll(name string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// finish syncs everything and gives it its name. A directory that came in between is not replaced, unless it is empty.
+// finish syncs everything and renames the directory to the output. If another directory has appeared there, it
+// replaces only an empty one.
 func (s *staging) finish() error {
 	if err := filepath.WalkDir(s.dir, tighten); err != nil {
 		return fmt.Errorf("sync the output: %w", err)
 	}
-	// Unlike os.Rename this takes the place of an empty directory, and of no other.
+	// Unlike os.Rename, this replaces an empty directory, and no other.
 	if err := syscall.Rename(s.dir, s.output); err != nil {
 		return fmt.Errorf("name the output: %w", err)
 	}
@@ -90,7 +87,7 @@ func (s *staging) finish() error {
 	return nil
 }
 
-// tighten syncs a file or directory and checks its mode.
+// tighten syncs a file or directory and fails if group or others have access to it.
 func tighten(name string, entry fs.DirEntry, err error) error {
 	if err != nil {
 		return err
@@ -116,5 +113,4 @@ func sync(name string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// discard removes what was not finished.
 func (s *staging) discard() error { return os.RemoveAll(s.dir) }

@@ -27,7 +27,7 @@ import (
 	"certrotation.dev/registry/view/projection"
 )
 
-// epochRetry is the delay before another attempt to obtain the first epoch.
+// epochRetry is the delay before the next attempt to obtain the first epoch.
 const epochRetry = time.Second
 
 // apiGroup serves the aggregated API: the stores, the projector that fills them, and the subresources.
@@ -71,7 +71,6 @@ func newAPIGroup(known *inventory.Inventory, c clients, may authorizer.Authorize
 	return g, nil
 }
 
-// install installs the resources into the server.
 func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 	scheme := install.NewScheme()
 	codecs := install.NewCodecs(scheme)
@@ -91,7 +90,7 @@ func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 	return nil
 }
 
-// run fills the stores until ctx ends. An API server that cannot be written to delays the start but is not an error.
+// run fills the stores until ctx ends. An API server that accepts no writes delays the start but is not an error.
 func (g *apiGroup) run(ctx context.Context) error {
 	for _, store := range []*view.Store{g.certificates, g.bundles} {
 		if !started(ctx, store) {
@@ -102,7 +101,6 @@ func (g *apiGroup) run(ctx context.Context) error {
 	return g.projector.Run(ctx)
 }
 
-// started retries the start of a store until it succeeds, or ctx ends.
 func started(ctx context.Context, store *view.Store) bool {
 	err := wait.PollUntilContextCancel(ctx, epochRetry, true, func(ctx context.Context) (bool, error) {
 		if err := store.Start(ctx); err != nil {

@@ -17,11 +17,11 @@ import (
 	"certrotation.dev/controller/selfcert"
 )
 
-// servingCertificate is what both listeners present: the certificate that the signer issues, or a self-signed one as
-// long as the signer does not exist. Nobody trusts the latter; it allows health checks meanwhile.
+// servingCertificate is the certificate of both listeners: issued by the signer, or self-signed while the signer does
+// not exist. No client trusts the latter; it allows health checks meanwhile.
 //
-// A nil minted means that certificate files were given by flags. Interfaces are deliberately not embedded: each of the
-// two listeners would run a provider that has a method Run.
+// minted is nil if flags name certificate files. Interfaces are deliberately not embedded: each of the two listeners
+// would run a provider that has a method Run.
 type servingCertificate struct {
 	options           selfcert.Options
 	minted            *selfcert.Provider
@@ -30,7 +30,7 @@ type servingCertificate struct {
 
 var _ dynamiccertificates.CertKeyContentProvider = (*servingCertificate)(nil)
 
-// certificate prepares what the listeners present. With files in the flags it presents nothing itself.
+// certificate prepares the certificate of the listeners. If flags name certificate files, it is empty.
 func (o *Options) certificate() (*servingCertificate, error) {
 	serving := o.Recommended.SecureServing
 	if serving.ServerCert.CertKey.CertFile != "" || serving.ServerCert.CertKey.KeyFile != "" {
@@ -55,7 +55,7 @@ func (o *Options) certificate() (*servingCertificate, error) {
 	return c, nil
 }
 
-// servingNames are the names under which kube-apiserver and people reach this server.
+// servingNames are the names under which kube-apiserver and users reach this server.
 func (o *Options) servingNames() ([]string, []net.IP) {
 	service := o.ServiceName + "." + o.SystemNamespace
 	names := []string{o.ServiceName, service, service + ".svc", "localhost"}
@@ -85,14 +85,13 @@ func (c *servingCertificate) connect(config *genericapiserver.RecommendedConfig)
 	return nil
 }
 
-// run issues and renews the certificate until ctx ends.
 func (c *servingCertificate) run(ctx context.Context) {
 	if c.minted != nil {
 		c.minted.Run(ctx, 1)
 	}
 }
 
-// ready fails while only the self-signed certificate can be presented.
+// ready fails while only the self-signed certificate is available.
 func (c *servingCertificate) ready() error {
 	switch {
 	case c.fallback == nil:

@@ -14,17 +14,17 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// clientConfig is the configuration of all clients of the API server.
+// clientConfig is the base of the configuration of all clients of the API server.
 func clientConfig(base *rest.Config) *rest.Config {
 	config := rest.CopyConfig(base)
 	config.UserAgent = "certrotation-serve"
 	// Secrets are listed and watched: protobuf takes a fraction of the memory and time of JSON.
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	// A watch that is compressed keeps 40 KiB for as long as it lasts, and there are several for each namespace.
+	// A compressed watch holds 40 KiB for as long as it lasts, and each namespace has several.
 	config.DisableCompression = true
-	// No client-side limit: priority and fairness of the API server shares its capacity, and a limit here would only
-	// queue requests where nobody can see them.
+	// No client-side limit: the API server's priority and fairness shares its capacity. A limit here would only queue
+	// requests invisibly.
 	config.QPS = -1
 	return config
 }

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/cmd/certrotation/app/logging"
 )
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command { return newCommand(NewOptions()) }
 
 func newCommand(options *Options) *cobra.Command {
@@ -32,7 +32,7 @@ func newCommand(options *Options) *cobra.Command {
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			// The feature gates of the libraries have to be set before anything reads one.
+			// The feature gates of the libraries must be set before anything reads one.
 			return options.Registry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -34,20 +34,20 @@ type Config struct {
 	Extra   ExtraConfig
 }
 
-// ExtraConfig is the configuration that a generic API server does not have.
+// ExtraConfig is the configuration beyond a generic API server's.
 type ExtraConfig struct {
 	ServeAPI, ServeWebhook bool
-	// Webhook is the listener of the webhook for client certificates; nil if there is none.
+	// Webhook is the webhook's listener for client certificates, nil without one.
 	Webhook *genericapiserver.SecureServingInfo
-	// WebhookClientNames are the common names that may call the webhook, all clients if empty.
+	// WebhookClientNames are the common names that may call the webhook; if empty, all clients may.
 	WebhookClientNames []string
-	// Certificate is what both listeners present.
+	// Certificate is the certificate of both listeners.
 	Certificate *servingCertificate
 	// Replica names the Lease of this replica.
 	Replica replica
 	// RecordWriters are the users whose RotationRecords the guard accepts.
 	RecordWriters []string
-	// Namespaces that are managed because --namespaces names them; if empty, those that have opted in by their label.
+	// Namespaces are the managed ones, from --namespaces; if empty, those that have opted in by their label.
 	Namespaces []string
 }
 
@@ -57,12 +57,12 @@ type completedConfig struct {
 	client  *rest.Config
 }
 
-// CompletedConfig can only be made by Config.Complete.
+// CompletedConfig comes only from Config.Complete.
 type CompletedConfig struct {
 	*completedConfig
 }
 
-// Complete fills in what depends on the rest of the configuration.
+// Complete derives what depends on the rest of the configuration.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
 		generic: c.Generic.Complete(),
@@ -131,7 +131,7 @@ func (o *Options) genericConfig() (*genericapiserver.RecommendedConfig, error) {
 	return config, nil
 }
 
-// webhookListener listens with the TLS settings of the secure port, and asks callers for a certificate.
+// webhookListener listens with the TLS settings of the secure port, and requests client certificates.
 func (o *Options) webhookListener(secure *genericapiserver.SecureServingInfo) (*genericapiserver.SecureServingInfo, error) {
 	clients, err := dynamiccertificates.NewDynamicCAContentFromFile("webhook-client-ca", o.WebhookClientCAFile)
 	if err != nil {
@@ -163,7 +163,7 @@ type replica struct {
 func (o *Options) replica() replica {
 	r := replica{namespace: o.SystemNamespace, identity: o.Identity}
 	if name := os.Getenv(envPodName); name != "" && o.PodUID != "" {
-		// The Lease is of no use without its Pod, so the garbage collector deletes it with the Pod.
+		// The Lease is useless without its Pod, so the garbage collector deletes it with the Pod.
 		r.owners = []metav1.OwnerReference{{
 			APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Name: name, UID: types.UID(o.PodUID),
 		}}
@@ -171,10 +171,9 @@ func (o *Options) replica() replica {
 	return r
 }
 
-// leaseName is the name of the Lease of the replica with that identity.
 func leaseName(identity string) string { return "certrotation-serve-" + identity }
 
-// epochs makes the source of epochs, which writes to this replica's own Lease.
+// epochs returns the source of epochs, which writes to this replica's own Lease.
 func (r replica) epochs(client kubernetes.Interface, clk clock.PassiveClock) *view.LeaseEpochs {
 	leases := client.CoordinationV1().Leases(r.namespace)
 	return view.NewLeaseEpochs(leases, leaseName(r.identity), r.identity, clk, r.owners...)

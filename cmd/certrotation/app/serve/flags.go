@@ -29,7 +29,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	return sections
 }
 
-// addFeatureFlags leaves out the flag of priority and fairness, for which serve has no rights.
+// addFeatureFlags omits the flag of priority and fairness, for which serve has no rights.
 func addFeatureFlags(o *genericoptions.FeatureOptions, fs *pflag.FlagSet) {
 	var all pflag.FlagSet
 	o.AddFlags(&all)

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// milestone is a state that is reached once and for all.
+// milestone is a state that is reached once and never left.
 type milestone struct{ reached atomic.Bool }
 
 func (m *milestone) reach() { m.reached.Store(true) }
 
-// check makes a health check that fails with a text until a condition holds.
+// check returns a health check that fails with a text until a condition holds.
 func check(name, failure string, holds func() bool) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error {
 		if holds() {
@@ -26,7 +26,7 @@ func check(name, failure string, holds func() bool) healthz.HealthChecker {
 	})
 }
 
-// readyChecks are the readiness checks that both listeners have in common.
+// readyChecks are the readiness checks of both listeners.
 func (s *Server) readyChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		check("inventory-synced", "the inventory has not seen the whole cluster yet", s.inventory.HasSynced),

@@ -28,7 +28,7 @@ const (
 	defaultServiceName     = "certrotation"
 )
 
-// Environment variables that a Pod sets from the downward API, as defaults for values that cannot be found out
+// Environment variables that a Pod sets from the downward API. They default values that the process cannot detect
 // otherwise.
 const (
 	envPodName      = "POD_NAME"
@@ -44,16 +44,16 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 	Metrics     *metrics.Options
 
-	// ServeAPI and ServeWebhook choose what this process serves; at least one.
+	// ServeAPI and ServeWebhook choose what this process serves; at least one must be set.
 	ServeAPI, ServeWebhook bool
-	// WebhookPort is the port of the webhook's own listener, on the address of the secure port. It is opened only with
+	// WebhookPort is the port of the webhook's own listener, on the address of the secure port. It opens only with
 	// WebhookClientCAFile.
 	WebhookPort         int
 	WebhookClientCAFile string
-	// WebhookClientNames are the common names of client certificates that may call the listener, all of the CA if
-	// empty.
+	// WebhookClientNames are the common names of client certificates that may call the listener; if empty, all of the
+	// CA may.
 	WebhookClientNames []string
-	// Namespaces that are managed because they are named; if empty, those that have opted in by their label.
+	// Namespaces are the managed ones; if empty, those that have opted in by their label.
 	Namespaces []string
 	// RecordWriters are the users whose RotationRecords the guard accepts.
 	RecordWriters []string
@@ -61,10 +61,10 @@ type Options struct {
 	SystemNamespace string
 	// SignerSecret is the signer that issues the serving certificate.
 	SignerSecret string
-	// ServiceName and ServingNames make up the names of the serving certificate.
+	// ServiceName and ServingNames determine the names of the serving certificate.
 	ServiceName  string
 	ServingNames []string
-	// Identity of this replica, after which its Lease is named.
+	// Identity of this replica. Its Lease is named after it.
 	Identity string
 	// PodUID makes the Pod the owner of the Lease. May be empty.
 	PodUID string
@@ -98,29 +98,29 @@ func NewOptions() *Options {
 // recommend drops the options of a generic API server that do not apply here.
 func (o *Options) recommend() {
 	r := o.Recommended
-	// The resources are virtual, so that no storage is needed.
+	// The resources are virtual and need no storage.
 	r.Etcd = nil
-	// The only peer is the API server itself, which is reached directly.
+	// The only peer is the API server, which is reached directly.
 	r.EgressSelector = nil
-	// This server stores nothing itself. The subresources write RotationRecords to the API server, where they pass its whole
-	// admission chain, including policies and webhooks, also in a dry run.
+	// This server stores nothing. The subresources write RotationRecords to the API server, whose whole admission
+	// chain applies, including policies and webhooks, also in a dry run.
 	r.Admission = nil
 	r.FeatureGate = utilfeature.DefaultFeatureGate
 	r.SecureServing.BindPort = defaultSecurePort
-	// The certificate is kept in memory; no directory is needed, and the root file system may be read-only.
+	// The certificate stays in memory: no directory is needed, and the root file system may be read-only.
 	r.SecureServing.ServerCert.CertDirectory = ""
 	r.SecureServing.ServerCert.PairName = ""
-	// Without it the front proxy would not forward the UID of the user.
+	// The front proxy forwards the user's UID only with this header.
 	r.Authentication.RequestHeader.UIDHeaders = []string{"X-Remote-Uid"}
-	// Priority and fairness would need to watch the flow schemas of the cluster before this server is ready. The limits on
-	// requests in flight are sufficient for a small server whose requests the API server has already queued.
+	// Priority and fairness would need to watch the cluster's flow schemas before this server is ready. Limits on
+	// requests in flight suffice for a small server whose requests the API server has already queued.
 	r.Features.EnablePriorityAndFairness = false
-	// Profiling, and setting flags of a running process, have to be requested by --profiling.
+	// Profiling, and setting flags of a running process, require --profiling.
 	r.Features.EnableProfiling = false
 }
 
-// newRegistry makes the registry of component versions of this process. The feature gates are those of the Kubernetes
-// libraries, so they depend on the version of the libraries and not on that of this binary.
+// newRegistry returns the registry of component versions of this process. The feature gates belong to the Kubernetes
+// libraries, so they depend on the version of the libraries, not of this binary.
 func newRegistry() basecompatibility.ComponentGlobalsRegistry {
 	registry := basecompatibility.NewComponentGlobalsRegistry()
 	release := version.DefaultKubeBinaryVersion
@@ -129,12 +129,12 @@ func newRegistry() basecompatibility.ComponentGlobalsRegistry {
 	return registry
 }
 
-// Complete fills in what depends on other options and on the machine.
+// Complete derives options from other options and from the machine.
 func (o *Options) Complete() error {
 	if err := o.ServerRun.Complete(); err != nil {
 		return fmt.Errorf("complete the options of the server: %w", err)
 	}
-	// --kubeconfig is the default for the other kubeconfigs; outside of a cluster there is no other default.
+	// --kubeconfig is the default for the other kubeconfigs; outside a cluster there is no other default.
 	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
 	if o.Recommended.Authentication.RemoteKubeConfigFile == "" {
 		o.Recommended.Authentication.RemoteKubeConfigFile = kubeconfig
@@ -157,7 +157,7 @@ func (o *Options) Complete() error {
 	return nil
 }
 
-// defaultIdentity is the Pod's name. Outside of a Pod it is random, because a host may run several replicas.
+// defaultIdentity returns the Pod's name. Outside a Pod it is random, because a host may run several replicas.
 func defaultIdentity() (string, error) {
 	if name := os.Getenv(envPodName); name != "" {
 		return name, nil

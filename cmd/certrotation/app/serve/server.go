@@ -67,7 +67,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	return s, nil
 }
 
-// handlers are those of the secure port. Authentication and authorization come first, as in any API server.
+// handlers builds the chain of the secure port. Authentication and authorization come first, as in any API server.
 func (s *Server) handlers(api http.Handler, config *genericapiserver.Config) http.Handler {
 	inner := logging.LimitDebugFlags(api)
 	if s.webhook != nil {
@@ -108,7 +108,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// fill runs the view, which the listeners serve from, and returns its error as soon as it fails while they serve.
+// fill runs the view, from which the listeners serve. It returns an error of the view as soon as it fails while they
+// serve.
 func (s *Server) fill(serving, behind context.Context, back *errgroup.Group) error {
 	failed := make(chan error, 1)
 	back.Go(func() error {

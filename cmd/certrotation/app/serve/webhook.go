@@ -31,18 +31,18 @@ const (
 	webhookPath = "/validate"
 )
 
-// stranger is the answer to any caller but kube-apiserver. It is sent before anything of the request is read.
+// stranger is the answer to every client but kube-apiserver. It is sent before the request's body is read.
 const stranger = "only kube-apiserver may send reviews"
 
-// webhook serves admission reviews. It is part of the secure port, behind its authentication, and has a listener of its
-// own if there are client certificates by which kube-apiserver can be recognized.
+// webhook serves admission reviews. It is part of the secure port, behind its authentication. It also has its own
+// listener if client certificates identify kube-apiserver.
 type webhook struct {
 	reviews http.Handler
-	// serving is nil if there is no listener.
+	// serving is nil without a listener.
 	serving *genericapiserver.SecureServingInfo
 	mux     *http.ServeMux
-	// delay is how long requests are served after the shutdown began, so that callers notice it; drain is how long a
-	// review may last.
+	// delay is how long the listener serves requests after the shutdown began, so that clients notice it. drain is
+	// how long a review may last.
 	delay, drain time.Duration
 	draining     milestone
 }
@@ -75,9 +75,9 @@ func newWebhook(config CompletedConfig, s *Server, c clients, clk clock.PassiveC
 	return w, nil
 }
 
-// before answers reviews and passes everything else on. For a webhook of the Service kubernetes kube-apiserver calls
-// itself, as the user of its loopback connection, and its aggregator forwards the review like any request for our API:
-// with the certificate of the front proxy and the name of that user, as which nobody else can authenticate.
+// before answers reviews and passes everything else on. For a webhook at the Service kubernetes, kube-apiserver calls
+// itself as its loopback user. Its aggregator forwards the review like any request for our API: with the front proxy
+// certificate and the name of that user. No other client can authenticate as that user.
 func (w *webhook) before(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if request.URL.Path != reviewPath {
@@ -109,8 +109,8 @@ func (w *webhook) run(ctx context.Context) error {
 	return nil
 }
 
-// certified passes on the requests of clients with a certificate of one of the CAs and, if names are given, one of
-// these common names. All others get an answer without information, before a byte of the body is read.
+// certified passes on requests with a client certificate of one of the CAs and, if names are given, with one of these
+// common names. All others get an answer without information, before a byte of the body is read.
 func certified(cas dynamiccertificates.CAContentProvider, names []string, next http.Handler) http.Handler {
 	authenticator := x509.NewDynamic(cas.VerifyOptions, x509.CommonNameUserConversion)
 	allowed := set.New(names...)

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// answerTo is the answer to a request that is refused. Its code tells the client not to retry: 422 if the request
-// cannot be evaluated, 403 if it is denied. The reason of the refusal is the type of its only cause.
+// answerTo returns the answer to a refused request. Its code tells the client not to retry: 422 if the request cannot
+// be evaluated, 403 if it is denied. The type of its only cause is the reason of the refusal.
 func answerTo(name string, refusal *csr.Refusal) *apierrors.StatusError {
 	code, reason := int32(http.StatusForbidden), metav1.StatusReasonForbidden
 	if refusal.Malformed() {
@@ -39,7 +39,7 @@ func internal(ctx context.Context, err error) error {
 	return apierrors.NewInternalError(errors.New("see the log of the signer"))
 }
 
-// unavailable is for errors that an operator has to fix while clients retry.
+// unavailable answers errors that an operator must fix while clients retry.
 func unavailable(ctx context.Context, err error) error {
 	klog.FromContext(ctx).Error(err, "Cannot sign")
 	return apierrors.NewServiceUnavailable("the CA cannot sign at the moment; see the log of the signer")

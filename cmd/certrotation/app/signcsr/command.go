@@ -41,7 +41,7 @@ signer as soon as the API server is up, so that its CAs can be kept offline.
 
 All files are read again at each request or handshake; replacing one needs no restart.`
 
-// NewCommand makes the command. It runs until the context of the command ends.
+// NewCommand returns the command. It runs until its context ends.
 func NewCommand() *cobra.Command {
 	options := NewOptions()
 	command := &cobra.Command{

@@ -25,7 +25,7 @@ import (
 
 var resource = certificatesv1.Resource("certificatesigningrequests")
 
-// create signs or refuses. The status is the HTTP status of success: 201, or 200 if the same request was signed before.
+// create signs or refuses. The code is the HTTP status of success: 201, or 200 if the same request was signed before.
 func (s *Server) create(ctx context.Context, requester csr.Requester, body body) (*certificatesv1.CertificateSigningRequest, int, error) {
 	s.store.Lock()
 	defer s.store.Unlock()
@@ -73,8 +73,8 @@ func (s *Server) sign(ctx context.Context, requester csr.Requester, object, know
 		return nil, 0, unavailable(ctx, err)
 	}
 	if wasSigned(known) {
-		// A client that has not received the answer repeats its request. If the CA was replaced meanwhile, it gets a new
-		// certificate.
+		// A client that missed the answer repeats its request. If the CA was replaced meanwhile, the client gets a
+		// new certificate.
 		if leaf := csr.Issued(known); leaf != nil && leaf.SignedBy(ca.Certificate) && !leaf.Expired(now) {
 			return known, http.StatusOK, nil
 		}
@@ -102,7 +102,7 @@ func (s *Server) sign(ctx context.Context, requester csr.Requester, object, know
 	return object, http.StatusCreated, nil
 }
 
-// refused records a refusal, also on the object if there is one, and converts it to the answer.
+// refused records a refusal, also on the object if there is one, and returns the answer.
 func (s *Server) refused(ctx context.Context, requester csr.Requester, name string, object *certificatesv1.CertificateSigningRequest, err error) error {
 	refusal := csr.RefusalOf(err)
 	if refusal == nil {
@@ -136,7 +136,7 @@ func wasSigned(object *certificatesv1.CertificateSigningRequest) bool {
 	})
 }
 
-// unless prevents that a denial replaces the record of a request that was signed earlier and would be refused now.
+// unless keeps a denial from replacing the record of a request that was signed earlier and is refused now.
 func unless(keep bool, object *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	if keep {
 		return nil
@@ -144,7 +144,6 @@ func unless(keep bool, object *certificatesv1.CertificateSigningRequest) *certif
 	return object
 }
 
-// body is the body of a request to create an object.
 type body struct {
 	data []byte
 	// decodeData decodes the content type of the request.
@@ -155,8 +154,8 @@ func (b body) decode() (*certificatesv1.CertificateSigningRequest, error) {
 	return b.decodeData(b.data)
 }
 
-// readBody reads a bounded body of JSON or protobuf; answers are always JSON, which every client can read. A dry run is
-// refused: it must have no effect, but a certificate that was issued cannot be taken back.
+// readBody reads a bounded body of JSON or protobuf; answers are always JSON, which every client can read. It refuses
+// a dry run, which must have no effect: an issued certificate cannot be revoked.
 func readBody(w http.ResponseWriter, r *http.Request) (body, error) {
 	if r.URL.Query().Has("dryRun") {
 		return body{}, apierrors.NewBadRequest("the bootstrap signer does not support dry run")

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// decision is one line of decisions.log, to which lines are only ever appended.
+// decision is one line of decisions.log, which is append-only.
 type decision struct {
 	Time      time.Time  `json:"time"`
 	Requester string     `json:"requester"`
@@ -24,7 +24,7 @@ type decision struct {
 	Decision  string     `json:"decision"`
 	Reason    csr.Reason `json:"reason,omitempty"`
 	Message   string     `json:"message,omitempty"`
-	// Only if the decision is to sign.
+	// Set if the decision is signed; released sets Profile and Node.
 	Profile     csr.Profile `json:"profile,omitempty"`
 	Node        string      `json:"node,omitempty"`
 	Fingerprint string      `json:"fingerprint,omitempty"`
@@ -33,7 +33,7 @@ type decision struct {
 	NotAfter    *time.Time  `json:"notAfter,omitempty"`
 }
 
-// maxLoggedName bounds how much is logged of a name, which may be arbitrary text.
+// maxLoggedName bounds, in bytes, the logged part of a name, which may be arbitrary text.
 const maxLoggedName = 253
 
 func denied(requester csr.Requester, name string, refusal *csr.Refusal, now time.Time) decision {

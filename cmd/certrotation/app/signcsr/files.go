@@ -20,15 +20,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// files reads the files on which decisions and handshakes depend. Nothing is cached: a file that was replaced is in
-// effect at once.
+// files reads the files for decisions and handshakes. Nothing is cached, so a replaced file takes effect at once.
 type files struct {
 	options *Options
 }
 
 const maxTokenBytes, minTokenBytes = 4096, 20
 
-// policy is made from the flags and the current file of nodes.
+// policy combines the flags and the current nodes file.
 func (f files) policy() (csr.Policy, error) {
 	nodes, err := f.options.flaggedNodes()
 	if err != nil {
@@ -53,10 +52,9 @@ func (f files) policy() (csr.Policy, error) {
 	return csr.Policy{Nodes: nodes, Validity: f.options.validities()}, nil
 }
 
-// errNoAuthority says that no file is configured for an authority.
 var errNoAuthority = errors.New("this signer has no such CA")
 
-// authority reads a CA and checks that it is able to sign at the moment.
+// authority reads a CA and checks that it can sign now.
 func (f files) authority(authority csr.Authority, now time.Time) (*pki.Pair, error) {
 	cert, key := f.options.CACert, f.options.CAKey
 	if authority == csr.MetricAuthority {
@@ -86,7 +84,7 @@ func (f files) authority(authority csr.Authority, now time.Time) (*pki.Pair, err
 	return pair, nil
 }
 
-// check returns an error if a file cannot be used. Then a signer does not start, or is not ready.
+// check returns an error if a file is unusable. Then a signer does not start, or is not ready.
 func (f files) check(now time.Time) error {
 	var errs []error
 	if _, err := f.policy(); err != nil {
@@ -139,7 +137,7 @@ func (f files) clientCAs() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// token reads the bootstrap token. Its file must not be readable by anybody but the owner.
+// token reads the bootstrap token. Only the owner may have access to its file.
 func (f files) token() ([]byte, error) {
 	info, err := os.Stat(f.options.TokenFile)
 	if err != nil {
@@ -162,7 +160,7 @@ func (f files) token() ([]byte, error) {
 // sameToken compares tokens in constant time.
 func sameToken(want, have []byte) bool { return subtle.ConstantTimeCompare(want, have) == 1 }
 
-// readOwn reads a file that this program has written, which is never a symbolic link.
+// readOwn reads a file that this program has written. It refuses a symbolic link.
 func readOwn(name string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -171,7 +169,7 @@ func readOwn(name string, limit int64) ([]byte, error) {
 	return readAll(file, name, limit)
 }
 
-// readBounded reads a file of the operator, which may be a symbolic link as in a mounted Secret.
+// readBounded reads an operator's file, which may be a symbolic link, as in a mounted Secret.
 func readBounded(name string, limit int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {

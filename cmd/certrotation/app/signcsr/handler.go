@@ -18,7 +18,6 @@ import (
 
 const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
-// handler serves the secure port.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", s.serveReady) // HEAD too
@@ -32,14 +31,13 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// healthHandler serves the insecure port.
 func (s *Server) healthHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", s.serveReady)
 	return mux
 }
 
-// authenticated answers 401 to callers that are not authenticated, before anything else of the request is read.
+// authenticated answers 401 to unauthenticated clients, before it reads anything else of the request.
 func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requester, ok := s.authenticate(r)
@@ -97,8 +95,8 @@ func notAllowed(w http.ResponseWriter, r *http.Request) {
 	writeError(w, status)
 }
 
-// serveReady answers ok if a valid request would be signed, as of the last check of the files (see watch). Anybody may
-// ask: the request causes nothing to be read or parsed, and errors are in the log, not in the answer.
+// serveReady answers ok if a valid request would be signed, as of the last check of the files (see watch). Any client
+// may ask: the request reads and parses nothing, and errors are in the log, not in the answer.
 func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -110,11 +108,10 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "ok")
 }
 
-// requesterKey is the key of the requester in the context of a request.
 type requesterKey struct{}
 
-// authenticate returns the authenticated requester, or false. A client certificate has been verified in the handshake.
-// A request with an invalid token is not authenticated, even if it comes with a valid client certificate.
+// authenticate returns the requester, or false. The handshake has verified the client certificate. A request with an
+// invalid token is not authenticated, even with a valid client certificate.
 func (s *Server) authenticate(r *http.Request) (csr.Requester, bool) {
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
 		scheme, token, _ := strings.Cut(authorization, " ")

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// holder records which key a node has for a profile. The first key that was signed wins: whoever gets or steals the
-// bootstrap token later does not get a certificate in the name of a node that has one.
+// holder records the key of a node for a profile. The first signed key wins: a client that gets or steals the
+// bootstrap token later gets no certificate in the name of a node that has one.
 type holder struct {
 	Node          string      `json:"node"`
 	Profile       csr.Profile `json:"profile"`
@@ -27,10 +27,9 @@ type holder struct {
 	Since         time.Time   `json:"since"`
 }
 
-// maxHolderBytes bounds the file of a holder.
 const maxHolderBytes = 16 << 10
 
-// holderPath is a hash, so that the name of the node cannot influence the path.
+// holderPath is a hash, so that the node's name cannot influence the path.
 func holderPath(dir, node string, profile csr.Profile) string {
 	sum := sha256.Sum256([]byte(string(profile) + "\x00" + node))
 	return filepath.Join(dir, "holder-"+hex.EncodeToString(sum[:])+".json")
@@ -48,8 +47,7 @@ func (s *store) mayHold(approval *csr.Approval) error {
 		approval.Node, approval.Profile, known.Since.Format(time.RFC3339), approval.Node, approval.Profile)}
 }
 
-// hold records the key of a node and profile. A record is never overwritten, and is created with its whole content or
-// not at all.
+// hold records the key of a node and profile. It never overwrites a record, and creates it completely or not at all.
 func (s *store) hold(approval *csr.Approval, requester csr.Requester, now time.Time) (err error) {
 	path := holderPath(s.dir, approval.Node, approval.Profile)
 	if _, err := os.Lstat(path); err == nil {
@@ -95,7 +93,7 @@ func readHolder(dir, node string, profile csr.Profile) (*holder, error) {
 	return out, nil
 }
 
-// release deletes the record of the key of a node and profile, and reports whether there was one. A running signer sees
+// release deletes the recorded key of a node and profile, and reports whether there was one. A running signer sees
 // this at once.
 func release(dir, node string, profile csr.Profile, now time.Time) (bool, error) {
 	known, err := readHolder(dir, node, profile)

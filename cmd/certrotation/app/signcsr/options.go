@@ -23,7 +23,7 @@ const defaultValidity = 365 * 24 * time.Hour
 type Options struct {
 	BindAddress       string
 	HealthBindAddress string
-	// ServingCerts and ServingKeys belong together by position.
+	// ServingCerts and ServingKeys are paired by position.
 	ServingCerts, ServingKeys []string
 
 	CACert, CAKey             string
@@ -32,7 +32,7 @@ type Options struct {
 	ServerValidity            time.Duration
 	MetricValidity            time.Duration
 
-	// Nodes are NAME=ADDRESS,... each; NodesFile has more.
+	// Nodes are NAME=ADDRESS,... each; NodesFile adds more.
 	Nodes       []string
 	SharedNames []string
 	NodesFile   string
@@ -125,7 +125,7 @@ func (o *Options) validities() map[csr.Profile]time.Duration {
 	return map[csr.Profile]time.Duration{csr.EtcdPeer: o.PeerValidity, csr.EtcdServer: o.ServerValidity, csr.EtcdMetric: o.MetricValidity}
 }
 
-// flaggedNodes are the nodes of --node with the names of --shared-names.
+// flaggedNodes returns the nodes of --node with the names of --shared-names.
 func (o *Options) flaggedNodes() (*csr.Nodes, error) {
 	nodes := &csr.Nodes{}
 	for _, name := range o.SharedNames {

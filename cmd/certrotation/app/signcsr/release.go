@@ -15,7 +15,6 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// newReleaseCommand makes the command that permits another key for a node.
 func newReleaseCommand() *cobra.Command {
 	var (
 		dir, node string

@@ -25,7 +25,7 @@ const (
 	requestTimeout = 30 * time.Second
 	idleTimeout    = time.Minute
 	maxHeaderBytes = 16 << 10
-	// farewell is how long requests in flight may take after the server was told to end.
+	// farewell is how long requests in flight may take at shutdown.
 	farewell = 10 * time.Second
 )
 
@@ -36,13 +36,13 @@ type Server struct {
 	clock  clock.PassiveClock
 	secure net.Listener
 	health net.Listener // nil for none
-	// ready says whether a valid request would have been signed at the time of the last check.
+	// ready reports whether a valid request would have been signed at the last check.
 	ready atomic.Bool
-	// inFlight counts the requests to create that are being processed.
+	// inFlight counts the create requests in progress.
 	inFlight atomic.Int64
 }
 
-// New checks the configuration, locks the directory, and listens. Nothing is served before Run.
+// New checks the configuration, locks the directory, and listens. It serves nothing before Run.
 func New(ctx context.Context, options *Options, clk clock.PassiveClock) (*Server, error) {
 	s := &Server{files: files{options: options}, clock: clk}
 	if err := s.files.check(clk.Now()); err != nil {
@@ -73,7 +73,7 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
-// close releases what New has acquired and Run has not taken over.
+// close releases what New has acquired, except listeners that Run has closed.
 func (s *Server) close() error {
 	var errs []error
 	for _, listener := range []net.Listener{s.secure, s.health} {
@@ -87,7 +87,7 @@ func (s *Server) close() error {
 	return errors.Join(append(errs, s.store.close())...)
 }
 
-// Run serves until ctx ends, lets requests in flight finish, and returns nil then.
+// Run serves until ctx ends, drains requests in flight, and then returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -104,7 +104,7 @@ func (s *Server) Run(ctx context.Context) error {
 // serve serves until ctx ends, and drains.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	logger := klog.FromContext(ctx)
-	// A node sends one request: nobody needs HTTP/2, and the faults that it has had.
+	// A node sends one request, so HTTP/2 would bring only its flaws.
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	server := &http.Server{
@@ -169,11 +169,10 @@ func (s *Server) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	return pairs[0], nil
 }
 
-// checkEvery is how often it is checked whether a valid request would be signed.
+// checkEvery is the interval at which watch checks whether a valid request would be signed.
 const checkEvery = 10 * time.Second
 
-// watch updates the readiness until ctx ends, so that requests for it, which anybody may send, cause nothing to be
-// read.
+// watch updates the readiness until ctx ends, so that requests for /readyz, which any client may send, read no file.
 func (s *Server) watch(ctx context.Context) error {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()

@@ -21,12 +21,12 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// store keeps one file for each record, and the log of decisions. Its lock is held from the decision until it is
+// store keeps one file for each record, and the log of decisions. Its lock is held from a decision until it is
 // recorded.
 type store struct {
 	sync.Mutex
 	dir string
-	// claim is an open file whose lock keeps other processes out.
+	// claim is an open file whose lock excludes other processes.
 	claim *os.File
 }
 
@@ -62,7 +62,7 @@ func openStore(dir string) (*store, error) {
 
 func (s *store) close() error { return s.claim.Close() }
 
-// path is a hash, so that the name cannot influence the path.
+// path is a hash, so that the name cannot influence it.
 func (s *store) path(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(s.dir, "csr-"+hex.EncodeToString(sum[:])+".json")
@@ -118,7 +118,6 @@ func (s *store) replace(path string, data []byte) (err error) {
 	return syncDir(s.dir)
 }
 
-// writeSynced writes, syncs and closes.
 func writeSynced(file *os.File, data []byte) error {
 	_, err := file.Write(data)
 	if err == nil {

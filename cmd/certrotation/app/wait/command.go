@@ -29,7 +29,7 @@ if it names the other one under the key superseded-contents, as bundles do that 
 The exit code is 0 if the content is there, and not 0 if --timeout has passed; kubelet then starts
 the container again as its restartPolicy says.`
 
-// NewCommand makes the command.
+// NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	command, _ := newCommand()
 	return command

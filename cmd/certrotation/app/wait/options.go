@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/contenthash"
 )
 
-// DefaultTimeout is twice what kubelet takes at most to bring a change to a pod that it has not cached anew.
+// DefaultTimeout is twice the longest time that kubelet takes to show a pod a change that it has not cached yet.
 const DefaultTimeout = 5 * time.Minute
 
 // Options of the command.
@@ -57,18 +57,17 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Config is what a run needs.
+// Config holds what a run needs.
 type Config struct {
 	Directory, Content string
 	Timeout, Interval  time.Duration
 }
 
-// Config reads the directory of the options each second.
+// Config returns the configuration of a run that reads the directory every second.
 func (o *Options) Config() *Config {
 	return &Config{Directory: o.Directory, Content: o.Content, Timeout: o.Timeout, Interval: time.Second}
 }
 
-// read is what is in the directory now.
 func (c *Config) read() (contenthash.Content, error) {
 	return contenthash.OfDirectory(os.DirFS(c.Directory))
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Run waits for the content, or for one that says it has replaced it: what is mounted only becomes newer, so the content that
-// was named does not come any more.
+// Run waits for the named content, or for content that says it has replaced it. A mount only becomes newer, so the
+// named content would no longer appear.
 func (c *Config) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, errors.New("--timeout has passed"))
@@ -42,7 +42,6 @@ func (c *Config) Run(ctx context.Context) error {
 	}
 }
 
-// failure says what was there instead, and what to do.
 func (c *Config) failure(cause error, found string, err error) error {
 	if err != nil {
 		return fmt.Errorf("wait for content %s in %s: %w; it cannot be read: %w; give the mountPath of a volume of this container", c.Content, c.Directory, cause, err)
