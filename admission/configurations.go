@@ -28,7 +28,7 @@ func (h *Handler) reviewConfiguration(ctx context.Context, req *admissionv1.Admi
 		return allowed(), nil
 	}
 	if problem := unloadable(e); problem != nil {
-		return deny(judgement{problems: []trust.Problem{*problem}}, fields, false), nil
+		return deny(judgement{problems: []trust.Problem{*problem}}, fields), nil
 	}
 	return h.decide(ctx, req, fields, func(s *inventory.Sources) judgement {
 		before := inventory.Build(s.WithConfiguration(e.name, e.old))

@@ -59,10 +59,12 @@ func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest,
 	default:
 		return nil, fmt.Errorf("%w: %w", errUnconfirmed, err)
 	}
-	if !f.refused() {
-		return &verdict{warnings: f.warnings, confirmed: true}, nil
+	v := &verdict{warnings: f.warnings}
+	if f.refused() {
+		v = deny(f, fields)
 	}
-	return deny(f, fields, err == nil), nil
+	v.confirmed = err == nil
+	return v, nil
 }
 
 // live returns the facts of the namespace from a read of the API server that began after the call.

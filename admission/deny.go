@@ -39,7 +39,7 @@ type verdict struct {
 func allowed() *verdict { return &verdict{} }
 
 // deny renders a denial. An edit that breaks an invariant is Forbidden, an invalid configuration is Invalid.
-func deny(f judgement, fields []string, confirmed bool) *verdict {
+func deny(f judgement, fields []string) *verdict {
 	status := &metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusForbidden,
@@ -49,7 +49,7 @@ func deny(f judgement, fields []string, confirmed bool) *verdict {
 	if len(f.violations) == 0 {
 		status.Code, status.Reason = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid
 	}
-	v := &verdict{denied: status, confirmed: confirmed}
+	v := &verdict{denied: status}
 	var lines []string
 	for _, violation := range f.violations {
 		line := violationLine(violation)

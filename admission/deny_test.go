@@ -56,7 +56,9 @@ func TestDenialIsBounded(t *testing.T) {
 	for range 500 {
 		f.violations = append(f.violations, trust.Violation{Invariant: trust.AnchorInUse, Object: "ConfigMap/b", Message: strings.Repeat("ä", 3000)})
 	}
-	response := deny(f, []string{"data[ca-bundle.crt]"}, true).response("u")
+	v := deny(f, []string{"data[ca-bundle.crt]"})
+	v.confirmed = true
+	response := v.response("u")
 	if n := len(response.Result.Message); n > maxMessageBytes {
 		t.Errorf("message of %d bytes", n)
 	}

@@ -34,7 +34,7 @@ func (h *Handler) reviewRecord(ctx context.Context, req *admissionv1.AdmissionRe
 			kind = r.Spec.Kind
 		}
 	}
-	return deny(judgement{violations: []trust.Violation{trust.JudgeRecord(e.name, string(kind))}}, fields, false), nil
+	return deny(judgement{violations: []trust.Violation{trust.JudgeRecord(e.name, string(kind))}}, fields), nil
 }
 
 // changedRecordFields names the differing fields that the model reads.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 )
@@ -158,11 +157,7 @@ func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of con
 	case action.Kind == trust.DropEvidence:
 		err = c.dropEvidence(writing, k, action)
 	case action.ObjectKind == trust.RecordKind:
-		written, wrote, err = c.recordsOf(k.namespace).Write(writing, &configv1alpha1.RotationRecord{ObjectMeta: named}, action.ResourceVersion,
-			func(r *configv1alpha1.RotationRecord, exists bool) error { return c.fillRoster(r, exists, d, action) })
-		if err == nil && !wrote {
-			c.queue.AddAfter(k, rewriteAfter)
-		}
+		written, wrote, err = c.writeRoster(writing, k, d, action)
 	case action.ObjectKind == trust.ConfigMapKind:
 		written, wrote, err = apply.To(c.client.CoreV1().ConfigMaps(k.namespace), "configmaps", c.by).Write(writing,
 			&corev1.ConfigMap{ObjectMeta: named}, action.ResourceVersion, func(configMap *corev1.ConfigMap, _ bool) error {

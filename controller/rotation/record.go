@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -29,26 +30,36 @@ const annotationRewritten = "certrotation.dev/rewritten-at"
 // rewriteAfter is how long the caches have to show a record that was changed for that.
 const rewriteAfter = 10 * time.Second
 
-// fillRoster writes into a record which members count.
+// writeRoster writes into a record which members count, if it is of the version that the decision was made on.
 //
 // If the record has that content already, in the very version that the decision was made on, then the cache is wrong. While a definition
 // is replaced, an API server may decode an object by the former one, without new fields, and no watch event corrects that. An annotation
 // changes the record, so that every informer, also that of serve, receives its content again.
-func (c *Controller) fillRoster(r *configv1alpha1.RotationRecord, exists bool, d *trust.Domain, action *trust.Action) error {
+func (c *Controller) writeRoster(ctx context.Context, k key, d *trust.Domain, action *trust.Action) (
+	_ *configv1alpha1.RotationRecord, wrote bool, err error,
+) {
 	if action.Kind != trust.RecordRoster {
-		return fmt.Errorf("action %q is none of a record", action.Kind)
+		return nil, false, fmt.Errorf("action %q is none of a record", action.Kind)
 	}
 	made, err := record.OfRoster(d.Namespace, d.Name, action.Roster)
 	if err != nil {
-		return fmt.Errorf("make the record of the roster: %w", err)
+		return nil, false, fmt.Errorf("make the record of the roster: %w", err)
 	}
-	before, now := r.DeepCopy(), c.clock.Now()
-	fillRecord(r, made)
-	rewritten, err := time.Parse(time.RFC3339, r.Annotations[annotationRewritten])
-	if exists && equality.Semantic.DeepEqual(before, r) && (err != nil || now.Sub(rewritten).Abs() >= rewriteAfter) {
-		r.Annotations = merged(r.Annotations, map[string]string{annotationRewritten: now.UTC().Format(time.RFC3339)})
+	fill := func(r *configv1alpha1.RotationRecord, exists bool) error {
+		before, now := r.DeepCopy(), c.clock.Now()
+		fillRecord(r, made)
+		rewritten, err := time.Parse(time.RFC3339, r.Annotations[annotationRewritten])
+		if exists && equality.Semantic.DeepEqual(before, r) && (err != nil || now.Sub(rewritten).Abs() >= rewriteAfter) {
+			r.Annotations = merged(r.Annotations, map[string]string{annotationRewritten: now.UTC().Format(time.RFC3339)})
+		}
+		return nil
 	}
-	return nil
+	named := metav1.ObjectMeta{Namespace: k.namespace, Name: action.Object}
+	written, wrote, err := c.recordsOf(k.namespace).Write(ctx, &configv1alpha1.RotationRecord{ObjectMeta: named}, action.ResourceVersion, fill)
+	if err == nil && !wrote {
+		c.queue.AddAfter(k, rewriteAfter)
+	}
+	return written, wrote, err
 }
 
 func fillRecord(r, made *configv1alpha1.RotationRecord) {

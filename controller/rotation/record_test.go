@@ -4,8 +4,6 @@
 package rotation
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -25,20 +23,15 @@ func TestRosterDecodedByAFormerDefinition(t *testing.T) {
 			return s
 		}
 		pruned = r.ResourceVersion
-		shown, said, roster := *r, *r.Said, *r.Said.Roster
-		roster.Members = slices.Clone(roster.Members)
-		for i := range roster.Members {
-			roster.Members[i].Started = false
+		shown := w.records(configv1alpha1.RecordRoster)[r.Name]
+		for i := range shown.Spec.Roster.Members {
+			shown.Spec.Roster.Members[i].Started = false
 		}
-		said.Roster, shown.Said = &roster, &said
-		out := *s
-		out.Records = maps.Clone(s.Records)
-		out.Records[record.RosterName("web")] = &shown
-		return &out
+		return s.WithRecord(r.Name, shown)
 	}
 	w.settle(w.controller())
-	if stage := trust.Assess(w.domain(), w.clock.Now()).Stage; stage != trust.Stable {
-		t.Errorf("the domain is in the stage %s", stage)
+	if d := w.domain(); d.Signer.Active == nil || trust.Assess(d, w.clock.Now()).Stage != trust.Stable {
+		t.Errorf("no CA was made, or it does not come to rest: %+v", d.Signer)
 	}
 	roster := w.records(configv1alpha1.RecordRoster)[record.RosterName("web")]
 	if pruned == "" || roster.Annotations[annotationRewritten] == "" || roster.ResourceVersion == pruned {

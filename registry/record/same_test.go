@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -94,6 +95,15 @@ func TestRenewalDue(t *testing.T) {
 				t.Errorf("RenewalDue() = %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestTheLongestLeaseIsNoFuture: what a clock that is right may write counts.
+func TestTheLongestLeaseIsNoFuture(t *testing.T) {
+	t.Parallel()
+	o := trust.Observation{ObservedAt: noon, Expires: noon.Add(configv1alpha1.MaxLease)}
+	if o.ObservedAhead(noon) {
+		t.Error("a report with the longest lease counts as one of a clock that was ahead")
 	}
 }
 

@@ -220,6 +220,9 @@ func (a *assessor) publish(*Assessment) *Action {
 // aborts reports whether an abort of the rotation in flight is requested and possible.
 func (a *assessor) aborts() bool { return a.abortRequest() != nil && a.abortable() }
 
+// dropsNext reports whether next must go: on request, or because a clock that was ahead made it.
+func (a *assessor) dropsNext() bool { return a.aborts() || a.madeAhead() }
+
 // abortable reports whether a rotation is in flight and nothing depends on next. If the active CA has expired, next
 // may go only if it cannot sign every leaf: the controller then makes another one.
 func (a *assessor) abortable() bool {
@@ -227,14 +230,15 @@ func (a *assessor) abortable() bool {
 	return s.Next != nil && a.liveUnder(s.Next) == 0 && (a.usable(s.Active) || len(a.misfitsOf(s.Next)) > 0)
 }
 
-// abort drops next while nothing depends on it: on request, or if a clock that was ahead made it.
+// abort drops next while nothing depends on it.
 func (a *assessor) abort(*Assessment) *Action {
 	s := &a.d.Signer
+	if !a.dropsNext() {
+		return nil
+	}
 	reason := "an abort was requested and no leaf is signed by the new CA"
 	if a.madeAhead() {
 		reason = "the new CA was made by a clock that was ahead, and no leaf is signed by it"
-	} else if !a.aborts() {
-		return nil
 	}
 	action := a.signerAction(DropNext, reason)
 	// The active CA must sign again, so an abort withdraws the declaration of its compromise.

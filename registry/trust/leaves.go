@@ -266,7 +266,7 @@ func (a *assessor) pace(due []Action) turn {
 	var next time.Time
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
-		if l.Certificate == nil || l.issuedAt().After(a.now.Add(maxClockSkew)) {
+		if l.Certificate == nil || a.ahead(l.issuedAt()) {
 			continue
 		}
 		if free := l.issuedAt().Add(paceWindow); free.After(a.now) {

@@ -123,13 +123,21 @@ const longestLease = 30 * 24 * time.Hour
 
 // ObservedAhead reports whether a clock that was ahead, and is not any more, made an observation, or prolonged it.
 func (o *Observation) ObservedAhead(now time.Time) bool {
-	ahead := now.Add(maxClockSkew)
-	return o.ObservedAt.After(ahead) || o.Expires.After(ahead.Add(longestLease))
+	return o.aheadUntil().After(now)
+}
+
+// aheadUntil returns until when only a clock that is ahead can have written the observation.
+func (o *Observation) aheadUntil() time.Time {
+	written := o.Expires.Add(-longestLease)
+	if o.ObservedAt.After(written) {
+		written = o.ObservedAt
+	}
+	return written.Add(-maxClockSkew)
 }
 
 // fromTheFuture reports whether an observation, or the process that it is of, is from a time that has not come.
 func (a *assessor) fromTheFuture(o *Observation) bool {
-	return o.ObservedAhead(a.now) || o.StartedAt.After(a.now.Add(maxClockSkew))
+	return o.ObservedAhead(a.now) || a.ahead(o.StartedAt)
 }
 
 // ofTheFuture returns an observation of a member from the future, nil if there is none. It proves nothing, except

@@ -262,7 +262,7 @@ func (a *assessor) clockProblem() *Problem {
 		at  time.Time
 		way string
 	}{{a.promotedAt(), anew}, {a.latestPublication(), again}} {
-		if record.at.After(a.now.Add(maxClockSkew)) {
+		if a.ahead(record.at) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
 				"the clock is before %s, when something was recorded in this trust domain%s", record.at.UTC().Format(time.RFC3339), record.way)}
 		}

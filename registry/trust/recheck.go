@@ -58,7 +58,7 @@ func (a *assessor) changes() moments {
 				m.add(o.Expires)
 			}
 			if o := a.ofTheFuture(p, member); o != nil {
-				m.add(o.ObservedAt.Add(-maxClockSkew))
+				m.add(o.aheadUntil())
 			}
 			m.add(member.recoveredUntil().Add(time.Nanosecond))
 			if w := a.waiver(p, member); w != nil {

@@ -155,7 +155,7 @@ func (a *assessor) unpromoted() (mayHaveSigned, neverSigned []pki.Fingerprint) {
 		// The record of next is lost.
 		mayHaveSigned = []pki.Fingerprint{next.Fingerprint}
 	}
-	if next != nil && !a.aborts() && !a.madeAhead() {
+	if next != nil && !a.dropsNext() {
 		// The abort was withdrawn.
 		neverSigned = slices.DeleteFunc(slices.Clone(neverSigned), func(f pki.Fingerprint) bool { return f == next.Fingerprint })
 	}
@@ -175,7 +175,7 @@ func (a *assessor) neverSigned(ca *pki.Certificate) bool {
 // recordNeverSigned closes next to signing before an abort drops it.
 func (a *assessor) recordNeverSigned(*Assessment) *Action {
 	next := a.d.Signer.Next
-	if !a.aborts() && !a.madeAhead() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
+	if !a.dropsNext() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
 		return nil
 	}
 	roster := *a.roster()

@@ -58,19 +58,22 @@ func (a *Assessment) Looked(d *Domain, now time.Time) time.Time {
 	return now.UTC().Truncate(time.Second)
 }
 
+// ahead reports whether only a clock that was ahead can have recorded a time.
+func (a *assessor) ahead(t time.Time) bool { return t.After(a.now.Add(maxClockSkew)) }
+
 // tooEarly reports whether a CA of the signer is not valid yet: a clock that was ahead made it.
 func (a *assessor) tooEarly(ca *pki.Certificate) bool { return ca != nil && ca.NotBefore.After(a.now) }
 
 // signerAhead reports whether a clock that was ahead wrote the signer, so that it must be deleted once the clock is
 // right.
 func (a *assessor) signerAhead() bool {
-	return a.promotedAt().After(a.now.Add(maxClockSkew)) ||
+	return a.ahead(a.promotedAt()) ||
 		slices.ContainsFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return a.early(ca) && !a.takenBack(ca) })
 }
 
 // publishedAhead reports whether a clock that was ahead recorded the times of publication, so that they must be
 // removed.
-func (a *assessor) publishedAhead() bool { return a.latestPublication().After(a.now.Add(maxClockSkew)) }
+func (a *assessor) publishedAhead() bool { return a.ahead(a.latestPublication()) }
 
 // takenBack reports whether a CA that is not valid yet is no reason to doubt the clock: it is or was dropped without
 // ever having signed.
@@ -86,5 +89,5 @@ func (a *assessor) takenBack(ca *pki.Certificate) bool {
 // such a clock. If next may have signed, as the active CA could not by that clock, an unseen leaf of it may exist.
 func (a *assessor) madeAhead() bool {
 	s := &a.d.Signer
-	return a.abortable() && !a.mayHaveSigned(s.Next) && s.Next.NotBefore.After(a.now.Add(maxClockSkew)) && !a.tooEarly(s.Active)
+	return a.abortable() && !a.mayHaveSigned(s.Next) && a.ahead(s.Next.NotBefore) && !a.tooEarly(s.Active)
 }

@@ -83,7 +83,7 @@ func (w *world) recoverable() bool {
 
 func (w *world) recover(d *trust.Domain) (*recovery, error) {
 	stored := w.api.secrets[d.Signer.Name]
-	expired, err := pki.ParsePair(stored.Data[inventory.ActiveCertKey], stored.Data[inventory.ActiveKeyKey])
+	expired, err := activePair(stored)
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,13 @@ func (w *world) renewsActive(d *trust.Domain) *edit {
 	}
 }
 
+// activePair is the active CA of a signer with its key.
+func activePair(signer *corev1.Secret) (*pki.Pair, error) {
+	return pki.ParsePair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
+}
+
 func (w *world) renewed(signer *corev1.Secret) (*pki.Pair, error) {
-	active, err := pki.ParsePair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
+	active, err := activePair(signer)
 	if err != nil {
 		return nil, err
 	}

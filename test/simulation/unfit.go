@@ -24,7 +24,7 @@ func (w *world) putsEarlyLeaf() bool {
 	if signer == nil || live == nil || d.Signer.Active == nil || d.Signer.Problem != nil {
 		return false
 	}
-	ca, err := pki.ParsePair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
+	ca, err := activePair(signer)
 	if err != nil {
 		return false
 	}

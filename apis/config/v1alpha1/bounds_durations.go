@@ -17,6 +17,9 @@ const (
 	year    = 365 * 24 * time.Hour
 )
 
+// MaxLease is the longest lease of an acknowledgement.
+const MaxLease = 720 * time.Hour
+
 // between holds the minimum and the maximum of a duration.
 type between struct{ least, greatest time.Duration }
 
@@ -38,7 +41,7 @@ var durationBounds = map[string]between{
 	// In a record; zero is for evidence of a kind without such a period.
 	"grace": {0, year},
 	// A lease that ends before its holder can report again proves nothing, and neither does one that never ends.
-	"lease": {time.Minute, 720 * time.Hour},
+	"lease": {time.Minute, MaxLease},
 	// Below a second members would be probed continuously; above an hour a rotation in flight would seem to hang.
 	"interval": {time.Second, time.Hour},
 	// A worker of the controller waits that long, so one silent server may not cost more than a minute.
