@@ -8,94 +8,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/truststore"
 )
-
-// ActionKind says what an Action does.
-type ActionKind string
-
-// Action kinds. Each is exactly one write to one object.
-const (
-	// GenerateActive makes the first CA in the slot active. It is used only where no live leaf could be cut off.
-	GenerateActive ActionKind = "GenerateActive"
-	// GenerateNext makes a CA in the slot next and clears a rotation request.
-	GenerateNext ActionKind = "GenerateNext"
-	// PublishAnchors writes Anchors to the bundle; it only ever adds.
-	PublishAnchors ActionKind = "PublishAnchors"
-	// IssueLeaf signs a new pair for the leaf Object with the CA Authority and clears a rotation request.
-	IssueLeaf ActionKind = "IssueLeaf"
-	// UpdateLeafAnchors writes Anchors beside the leaf Object, whose certificate and key stay.
-	UpdateLeafAnchors ActionKind = "UpdateLeafAnchors"
-	// Promote makes next active and keeps the former active as previous.
-	Promote ActionKind = "Promote"
-	// RetireAnchors writes Anchors to the bundle: what is left after the unused ones are gone.
-	RetireAnchors ActionKind = "RetireAnchors"
-	// WriteTrustStores writes the trust stores of the bundle, whose anchors stay.
-	WriteTrustStores ActionKind = "WriteTrustStores"
-	// DestroyPrevious removes the previous keys.
-	DestroyPrevious ActionKind = "DestroyPrevious"
-	// DropNext removes next on an abort that came in time, and clears the abort request.
-	DropNext ActionKind = "DropNext"
-	// ClearRequest deletes the record of a request that was answered or cannot be honoured.
-	ClearRequest ActionKind = "ClearRequest"
-	// DropEvidence deletes an evidence record that nothing needs any more.
-	DropEvidence ActionKind = "DropEvidence"
-	// RecordRoster writes Roster to its record, always before the key for which it is recorded.
-	RecordRoster ActionKind = "RecordRoster"
-	// RecordMetadata brings annotations and labels up to date with the content.
-	RecordMetadata ActionKind = "RecordMetadata"
-)
-
-// ObjectKind is the kind of the object that an action writes.
-type ObjectKind string
-
-// Object kinds.
-const (
-	SecretKind    ObjectKind = "Secret"
-	ConfigMapKind ObjectKind = "ConfigMap"
-	RecordKind    ObjectKind = "RotationRecord"
-)
-
-// Action is one write that is safe in the assessed state. All actions of one Assessment are safe in any order, also
-// when some of them fail.
-type Action struct {
-	Kind       ActionKind
-	ObjectKind ObjectKind
-	// Object is the name of the Secret or ConfigMap that is written.
-	Object string
-	// ResourceVersion that the decision is based on, "" if this action creates the object.
-	ResourceVersion string
-	// Profile of the certificate to make (GenerateActive, GenerateNext, IssueLeaf).
-	Profile pki.Profile
-	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
-	Authority pki.Fingerprint
-	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). In writes of the
-	// bundle, and for WriteTrustStores, the trust stores are made of them.
-	Anchors []*pki.Certificate
-	// Stores are the trust stores to write with the anchors. Others that AnnotationTrustStores names are removed.
-	Stores []TrustStore
-	// Roster to write (RecordRoster).
-	Roster *Roster
-	// Request that is answered (ClearRequest). Its record is deleted if it still has that UID.
-	Request *Request
-	// Evidence to drop (DropEvidence). Its record is deleted if it still has that UID and resource version.
-	Evidence *EvidenceRecord
-	// Annotations and Labels to set (all kinds), and annotations to remove. MetadataOfSigner and MetadataOfLeaf add
-	// those that derive from a certificate that the action itself makes.
-	Annotations, Labels map[string]string
-	RemoveAnnotations   []string
-	// Irreversible actions are confirmed against live reads first.
-	Irreversible bool
-	// Reason for the action, for events: a full clause.
-	Reason string
-	// Urgent actions are exempt from the pace of reissuing.
-	Urgent bool
-}
 
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that later steps are
 // decided on its result. Leaves are independent of each other.
-func (a *assessor) actions(out *Assessment, issues []Action) []Action {
+func (a *decision) actions(out *Assessment, issues []Action) []Action {
 	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.has(ReasonOutlived) {
 		return nil
 	}
@@ -129,7 +50,7 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 
 // rebuildLost republishes a lost bundle even if a clock that was ahead recorded something. The operator must delete
 // the signer to mend that. Until the bundle is back, only the signer holds the anchor of live leaves.
-func (a *assessor) rebuildLost(out *Assessment) []Action {
+func (a *decision) rebuildLost(out *Assessment) []Action {
 	if a.d.Bundle.Present || a.skewProblem() != nil || a.tooEarly(a.d.Signer.Active) {
 		return nil
 	}
@@ -139,7 +60,7 @@ func (a *assessor) rebuildLost(out *Assessment) []Action {
 	return nil
 }
 
-func (a *assessor) signerAction(kind ActionKind, reason string) *Action {
+func (a *decision) signerAction(kind ActionKind, reason string) *Action {
 	s := &a.d.Signer
 	return &Action{
 		Kind: kind, ObjectKind: SecretKind, Object: s.Name, ResourceVersion: s.ResourceVersion,
@@ -147,7 +68,7 @@ func (a *assessor) signerAction(kind ActionKind, reason string) *Action {
 	}
 }
 
-func (a *assessor) bundleAction(kind ActionKind, anchors []*pki.Certificate, reason string) *Action {
+func (a *decision) bundleAction(kind ActionKind, anchors []*pki.Certificate, reason string) *Action {
 	b := &a.d.Bundle
 	m := MetadataOfBundle(a.d.Name, a.own(anchors), a.published, a.d.Recorded(a.now))
 	return a.withStores(&Action{
@@ -156,14 +77,48 @@ func (a *assessor) bundleAction(kind ActionKind, anchors []*pki.Certificate, rea
 	})
 }
 
+// withStores completes a write of the bundle: its trust stores get the anchors of that write.
+func (a *decision) withStores(action *Action) *Action {
+	b := &a.d.Bundle
+	action.Stores = b.Stores
+	if len(b.Stores) > 0 {
+		action.Annotations[AnnotationTrustStores] = formatTrustStores(b.Stores)
+	} else if _, had := b.Annotations[AnnotationTrustStores]; had {
+		action.RemoveAnnotations = append(action.RemoveAnnotations, AnnotationTrustStores)
+	}
+	return action
+}
+
+// mendStores writes trust stores that do not match the anchors of the bundle, and removes unwanted ones. A client of
+// an unmaintained file would refuse the next CA.
+func (a *decision) mendStores(*Assessment) *Action {
+	b := &a.d.Bundle
+	if !b.Present || len(b.Anchors) == 0 {
+		return nil
+	}
+	reason := ""
+	for _, store := range b.Stores {
+		if b.StoreDigests[store.Key] != truststore.Digest(store.Format, store.Password, b.Anchors) {
+			reason = store.Key + " does not have the anchors of the bundle"
+		}
+	}
+	if reason == "" && b.Annotations[AnnotationTrustStores] != formatTrustStores(b.Stores) {
+		reason = "its trust stores are not those of the configuration"
+	}
+	if reason == "" {
+		return nil
+	}
+	return a.bundleAction(WriteTrustStores, b.Anchors, reason)
+}
+
 // own returns the anchors that this signer made.
-func (a *assessor) own(anchors []*pki.Certificate) []*pki.Certificate {
+func (a *decision) own(anchors []*pki.Certificate) []*pki.Certificate {
 	return slices.DeleteFunc(slices.Clone(anchors), func(ca *pki.Certificate) bool { return a.slot(ca) == SlotForeign })
 }
 
 // generateFirst makes the first CA of a domain, or replaces a CA that is lost or expired. The replaced CA becomes
 // previous, as in every rotation.
-func (a *assessor) generateFirst(*Assessment) *Action {
+func (a *decision) generateFirst(*Assessment) *Action {
 	s := &a.d.Signer
 	switch {
 	case a.usable(s.Next) || a.usable(s.Active):
@@ -187,11 +142,9 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 	return nil
 }
 
-func (a *assessor) usable(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(a.now) }
-
 // dropExpired drops a next CA that has expired, so that a rotation that was held up too long can start again. The
 // dropped CA becomes previous: its key is destroyed once its anchor has left the bundle.
-func (a *assessor) dropExpired(*Assessment) *Action {
+func (a *decision) dropExpired(*Assessment) *Action {
 	s := &a.d.Signer
 	if s.Next == nil || s.Active == nil || a.usable(s.Next) {
 		return nil
@@ -202,7 +155,7 @@ func (a *assessor) dropExpired(*Assessment) *Action {
 
 // publish adds missing anchors to the bundle once they are beside every leaf. A member that shows evidence of the
 // bundle has then also started with those anchors. A lost bundle is rebuilt first, with what is in use.
-func (a *assessor) publish(*Assessment) *Action {
+func (a *decision) publish(*Assessment) *Action {
 	missing := a.unpublished()
 	unspread := func(ca *pki.Certificate) bool { return len(a.withoutAnchor(ca)) > 0 }
 	if len(a.d.Bundle.Anchors) == 0 {
@@ -217,21 +170,8 @@ func (a *assessor) publish(*Assessment) *Action {
 	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...), "it lacks "+subjectsOf(missing))
 }
 
-// aborts reports whether an abort of the rotation in flight is requested and possible.
-func (a *assessor) aborts() bool { return a.abortRequest() != nil && a.abortable() }
-
-// dropsNext reports whether next must go: on request, or because a clock that was ahead made it.
-func (a *assessor) dropsNext() bool { return a.aborts() || a.madeAhead() }
-
-// abortable reports whether a rotation is in flight and nothing depends on next. If the active CA has expired, next
-// may go only if it cannot sign every leaf: the controller then makes another one.
-func (a *assessor) abortable() bool {
-	s := &a.d.Signer
-	return s.Next != nil && a.liveUnder(s.Next) == 0 && (a.usable(s.Active) || len(a.misfitsOf(s.Next)) > 0)
-}
-
 // abort drops next while nothing depends on it.
-func (a *assessor) abort(*Assessment) *Action {
+func (a *decision) abort(*Assessment) *Action {
 	s := &a.d.Signer
 	if !a.dropsNext() {
 		return nil
@@ -248,7 +188,7 @@ func (a *assessor) abort(*Assessment) *Action {
 }
 
 // promote makes next active once every member trusts it, or where no leaf could be cut off.
-func (a *assessor) promote(*Assessment) *Action {
+func (a *decision) promote(*Assessment) *Action {
 	s := &a.d.Signer
 	if s.Next == nil || !s.Next.ValidAt(a.now) || len(a.misfitsOf(s.Next)) > 0 {
 		return nil
@@ -269,8 +209,31 @@ func (a *assessor) promote(*Assessment) *Action {
 	return action
 }
 
+// wanted says why the signer itself must be replaced, "" if it need not be.
+func (a *decision) wanted() string {
+	s, twin := &a.d.Signer, a.renewedWithItsKey()
+	switch {
+	case s.Active == nil:
+		return ""
+	case a.rotationRequested(&s.Object):
+		return "its rotation was requested" + a.requestText(&s.Object)
+	case s.Active.Expired(a.now):
+		return fmt.Sprintf("it expired at %s", s.Active.NotAfter.UTC().Format(time.RFC3339))
+	case a.compromised(s.Active):
+		return "its key is compromised"
+	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
+		return dueSince(a.due(&s.Object, s.Active, s.Policy))
+	case twin != nil:
+		return fmt.Sprintf("it was renewed with its key, so no probe can show that a server has loaded it, and all leaves end with the former one at %s",
+			twin.NotAfter.UTC().Format(time.RFC3339))
+	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
+		return keyDifference(s.Active, s.Policy.Profile)
+	}
+	return ""
+}
+
 // generateNext starts a rotation that is wanted, if none is in flight (OneRotation).
-func (a *assessor) generateNext(out *Assessment) *Action {
+func (a *decision) generateNext(out *Assessment) *Action {
 	s := &a.d.Signer
 	reason := a.wanted()
 	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.blocks) {
@@ -291,7 +254,7 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 }
 
 // retire removes the anchors from the bundle that nothing needs any more.
-func (a *assessor) retire(out *Assessment) *Action {
+func (a *decision) retire(out *Assessment) *Action {
 	if out.Stage != Draining && out.Stage != Retiring {
 		return nil
 	}
@@ -313,8 +276,8 @@ func (a *assessor) retire(out *Assessment) *Action {
 }
 
 // destroyPrevious removes the keys of CAs whose anchors are gone.
-func (a *assessor) destroyPrevious(out *Assessment) *Action {
-	if out.Stage != Retiring || len(a.d.Signer.Previous) == 0 || len(a.former()) > 0 {
+func (a *decision) destroyPrevious(out *Assessment) *Action {
+	if out.Stage != Retiring || len(a.d.Signer.Previous) == 0 || len(a.former) > 0 {
 		return nil
 	}
 	action := a.signerAction(DestroyPrevious, "its anchors have left the bundle")

@@ -136,7 +136,7 @@ func JudgeAggregate(before, after *Aggregate, domains []*Domain, now time.Time) 
 	j := &judge{stage: Stable}
 	for _, d := range domains {
 		if !j.inFlight() && before.Collects(d) {
-			j.stage = newAssessor(d, now).stage()
+			j.stage = decide(d, now).stage
 		}
 	}
 	for _, side := range []struct {

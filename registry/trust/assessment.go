@@ -174,3 +174,93 @@ func (a *Assessment) ProblemOf(object string) *Problem {
 	}
 	return nil
 }
+
+// Looked returns the time to record for Domain.LookedAt. It stays as it was while the clock is in doubt or may have
+// jumped.
+func (a *Assessment) Looked(d *Domain, now time.Time) time.Time {
+	if a.ClockDoubted() || a.has(ReasonClockJumped) {
+		return d.LookedAt
+	}
+	return now.UTC().Truncate(time.Second)
+}
+
+// ActionKind says what an Action does.
+type ActionKind string
+
+// Action kinds. Each is exactly one write to one object.
+const (
+	// GenerateActive makes the first CA in the slot active. It is used only where no live leaf could be cut off.
+	GenerateActive ActionKind = "GenerateActive"
+	// GenerateNext makes a CA in the slot next and clears a rotation request.
+	GenerateNext ActionKind = "GenerateNext"
+	// PublishAnchors writes Anchors to the bundle; it only ever adds.
+	PublishAnchors ActionKind = "PublishAnchors"
+	// IssueLeaf signs a new pair for the leaf Object with the CA Authority and clears a rotation request.
+	IssueLeaf ActionKind = "IssueLeaf"
+	// UpdateLeafAnchors writes Anchors beside the leaf Object, whose certificate and key stay.
+	UpdateLeafAnchors ActionKind = "UpdateLeafAnchors"
+	// Promote makes next active and keeps the former active as previous.
+	Promote ActionKind = "Promote"
+	// RetireAnchors writes Anchors to the bundle: what is left after the unused ones are gone.
+	RetireAnchors ActionKind = "RetireAnchors"
+	// WriteTrustStores writes the trust stores of the bundle, whose anchors stay.
+	WriteTrustStores ActionKind = "WriteTrustStores"
+	// DestroyPrevious removes the previous keys.
+	DestroyPrevious ActionKind = "DestroyPrevious"
+	// DropNext removes next on an abort that came in time, and clears the abort request.
+	DropNext ActionKind = "DropNext"
+	// ClearRequest deletes the record of a request that was answered or cannot be honoured.
+	ClearRequest ActionKind = "ClearRequest"
+	// DropEvidence deletes an evidence record that nothing needs any more.
+	DropEvidence ActionKind = "DropEvidence"
+	// RecordRoster writes Roster to its record, always before the key for which it is recorded.
+	RecordRoster ActionKind = "RecordRoster"
+	// RecordMetadata brings annotations and labels up to date with the content.
+	RecordMetadata ActionKind = "RecordMetadata"
+)
+
+// ObjectKind is the kind of the object that an action writes.
+type ObjectKind string
+
+// Object kinds.
+const (
+	SecretKind    ObjectKind = "Secret"
+	ConfigMapKind ObjectKind = "ConfigMap"
+	RecordKind    ObjectKind = "RotationRecord"
+)
+
+// Action is one write that is safe in the assessed state. All actions of one Assessment are safe in any order, also
+// when some of them fail.
+type Action struct {
+	Kind       ActionKind
+	ObjectKind ObjectKind
+	// Object is the name of the Secret or ConfigMap that is written.
+	Object string
+	// ResourceVersion that the decision is based on, "" if this action creates the object.
+	ResourceVersion string
+	// Profile of the certificate to make (GenerateActive, GenerateNext, IssueLeaf).
+	Profile pki.Profile
+	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
+	Authority pki.Fingerprint
+	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). In writes of the
+	// bundle, and for WriteTrustStores, the trust stores are made of them.
+	Anchors []*pki.Certificate
+	// Stores are the trust stores to write with the anchors. Others that AnnotationTrustStores names are removed.
+	Stores []TrustStore
+	// Roster to write (RecordRoster).
+	Roster *Roster
+	// Request that is answered (ClearRequest). Its record is deleted if it still has that UID.
+	Request *Request
+	// Evidence to drop (DropEvidence). Its record is deleted if it still has that UID and resource version.
+	Evidence *EvidenceRecord
+	// Annotations and Labels to set (all kinds), and annotations to remove. MetadataOfSigner and MetadataOfLeaf add
+	// those that derive from a certificate that the action itself makes.
+	Annotations, Labels map[string]string
+	RemoveAnnotations   []string
+	// Irreversible actions are confirmed against live reads first.
+	Irreversible bool
+	// Reason for the action, for events: a full clause.
+	Reason string
+	// Urgent actions are exempt from the pace of reissuing.
+	Urgent bool
+}

@@ -141,25 +141,25 @@ func TestWaitsByAnyClock(t *testing.T) {
 		// begin has a writer write down what is waited from.
 		begin func(w *world)
 		// until is the end by the clock of a reader.
-		until func(w *world, a *assessor) time.Time
+		until func(w *world, a *decision) time.Time
 	}{
 		"a grace until an anchor is loaded": {
 			begin: publishedNext,
-			until: func(w *world, a *assessor) time.Time {
+			until: func(w *world, a *decision) time.Time {
 				p := &Party{Name: "p", Kind: GracePeriod, Grace: wait, Members: []Member{{Name: "m"}}}
 				return a.trusts(p, &p.Members[0], w.d.Signer.Next).until
 			},
 		},
 		"a grace until a leaf is presented": {
 			begin: func(w *world) { w.requestFor("client-a", "test"); w.settle() },
-			until: func(_ *world, a *assessor) time.Time {
+			until: func(_ *world, a *decision) time.Time {
 				p := &Party{Name: "p", Kind: GracePeriod, Grace: wait, Members: []Member{{Name: "m", Holds: []string{"client-a"}}}}
 				return a.delivers(p, &p.Members[0], "client-a").until
 			},
 		},
 		"the delay after which a renewed leaf counts": {
 			begin: func(w *world) { w.requestFor("client-a", "test"); w.settle() },
-			until: func(w *world, a *assessor) time.Time {
+			until: func(w *world, a *decision) time.Time {
 				p := &Party{Name: "p", Kind: Renewed, Grace: wait, Members: []Member{{Name: "m", Holds: []string{"client-a"}}}}
 				return a.trusts(p, &p.Members[0], w.d.Signer.Active).until
 			},
@@ -172,7 +172,7 @@ func TestWaitsByAnyClock(t *testing.T) {
 				for w.d.Signer.Next != nil && w.step() {
 				}
 			},
-			until: func(_ *world, a *assessor) time.Time { return a.drainsUntil() },
+			until: func(_ *world, a *decision) time.Time { return a.drainsUntil() },
 		},
 		"the delay of a caBundle": {
 			begin: func(w *world) {
@@ -182,7 +182,7 @@ func TestWaitsByAnyClock(t *testing.T) {
 				o.StartedAt = HeldSince(&w.d, nil, o.Trusts, w.now)
 				m.Observations = []Observation{o}
 			},
-			until: func(w *world, a *assessor) time.Time {
+			until: func(w *world, a *decision) time.Time {
 				p := &Party{Name: "p", Kind: CABundle, Grace: wait}
 				return a.settled(p, &w.member("client-a").Observations[0], w.d.Signer.Active).until
 			},
@@ -199,7 +199,7 @@ func TestWaitsByAnyClock(t *testing.T) {
 					test.begin(w)
 					begun := w.now.Add(-writer)
 					w.now, w.d.ClockSkew = begun.Add(reader), reader
-					until := test.until(w, newAssessor(&w.d, w.now))
+					until := test.until(w, decide(&w.d, w.now))
 					if really := until.Add(-reader); really.Before(begun.Add(wait - time.Second)) {
 						t.Errorf("it ends after %s, want %s", really.Sub(begun), wait)
 					}

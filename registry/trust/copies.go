@@ -190,8 +190,8 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 	if len(lost) == 0 {
 		return out
 	}
-	a := newAssessor(&whole, now)
-	again := a.changes()
+	a := decide(&whole, now)
+	again := a.until
 	for _, ca := range lost {
 		if users := a.neededBy(ca); len(users) > 0 {
 			out.Anchors = append(out.Anchors, ca)
@@ -207,8 +207,8 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 // from elsewhere must first follow the same rules: all its verifiers have loaded its CA (TrustBeforeUse), and it is
 // no CA and ends within its signer (LeafWithinSigner).
 func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
-	a := newAssessor(d, now)
-	object, again := secret(name), a.changes()
+	a := decide(d, now)
+	object, again := secret(name), a.until
 	wait := func(reason Reason, message string) *CopyAssessment {
 		out := waitingCopy(Blocker{Object: object, Reason: reason, Message: message})
 		out.Recheck = again.next

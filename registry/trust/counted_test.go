@@ -218,7 +218,7 @@ func TestNewObjectOfANode(t *testing.T) {
 			f.onNode("client-0", "second")
 			f.process("client-0").member.Observations = nil
 			tt.edit(f)
-			a := newAssessor(&f.d, f.now)
+			a := decide(&f.d, f.now)
 			p := f.party("client-0")
 			if got := a.started(p, &p.Members[0]); got != tt.runs {
 				t.Errorf("started = %t, want %t", got, tt.runs)
@@ -252,7 +252,7 @@ func TestMachineRegistersAgain(t *testing.T) {
 			f.party("client-0").Kind, f.party("client-0").Grace = GracePeriod, time.Second
 			tt.edit(f)
 			var got []string
-			for _, p := range newAssessor(&f.d, f.now).parties {
+			for _, p := range decide(&f.d, f.now).parties {
 				if p.Name == "client-0" {
 					got = append(got, fmt.Sprintf("%s/%s %s", p.Members[0].Name, p.Members[0].Instance, p.Kind))
 				}
@@ -279,7 +279,7 @@ func TestLeafThatIsOnlyPresented(t *testing.T) {
 		t.Fatal("the roster still names the leaf itself")
 	}
 	waits := func() bool {
-		return slices.ContainsFunc(newAssessor(&f.d, f.now).undelivering().blockers, func(b Blocker) bool { return b.Member == "client-0" })
+		return slices.ContainsFunc(decide(&f.d, f.now).undelivered.blockers, func(b Blocker) bool { return b.Member == "client-0" })
 	}
 	if !waits() {
 		t.Error("nobody waits for the process that presents it")
@@ -307,7 +307,7 @@ func TestNewLeavesAreVerified(t *testing.T) {
 				f.d.Parties[i].Verifies = append(f.d.Parties[i].Verifies, "new")
 			}
 			edit(f)
-			asked := slices.ContainsFunc(newAssessor(&f.d, f.now).parties, func(p *Party) bool {
+			asked := slices.ContainsFunc(decide(&f.d, f.now).parties, func(p *Party) bool {
 				return p.Name == "client-0" && p.Kind == Acknowledgement && slices.Contains(p.Verifies, "new")
 			})
 			if !asked {

@@ -10,9 +10,23 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
+func (a *proofs) deliversAll(p *Party, m *Member) proof {
+	other := func(o *Observation) bool { return o.Failure == "" && a.presentsOther(m, o) }
+	waived := a.waiver(p, m) != nil && !slices.ContainsFunc(a.observations[m], other)
+	if waived || (m.Pod != nil && a.idle[m]) {
+		return proven
+	}
+	for _, name := range m.Holds {
+		if v := a.delivers(p, m, name); !v.proven {
+			return v
+		}
+	}
+	return proven
+}
+
 // delivers returns whether there is evidence that a member presents the current content of a leaf that it holds, and
 // nothing older.
-func (a *assessor) delivers(p *Party, m *Member, name string) proof {
+func (a *proofs) delivers(p *Party, m *Member, name string) proof {
 	l := a.leaves[name]
 	if l == nil && !a.rostered(name) && (!p.recorded || a.idle[m]) {
 		return proven
@@ -36,7 +50,7 @@ func (a *assessor) delivers(p *Party, m *Member, name string) proof {
 	return a.deliversByObservation(p, m, l)
 }
 
-func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) proof {
+func (a *proofs) deliversByObservation(p *Party, m *Member, l *Leaf) proof {
 	seen, missing := a.observed(p, m)
 	if len(seen) == 0 {
 		return missing
@@ -62,20 +76,9 @@ func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) proof {
 	return proven
 }
 
-// presentedAt returns the probed addresses at which a leaf is presented.
-func (m *Member) presentedAt(leaf string) []string {
-	var out []string
-	for i := range m.Probes {
-		if m.Probes[i].Presents == leaf {
-			out = append(out, m.Probes[i].Address)
-		}
-	}
-	return out
-}
-
 // presentsOther reports whether a process was observed to present anything but the current leaves of its member. An
 // address that presents no leaf of the domain may present anything.
-func (a *assessor) presentsOther(m *Member, o *Observation) bool {
+func (a *proofs) presentsOther(m *Member, o *Observation) bool {
 	for i := range m.Probes {
 		if m.Probes[i].Address == o.Address && m.Probes[i].Presents == "" {
 			return false
@@ -88,24 +91,6 @@ func (a *assessor) presentsOther(m *Member, o *Observation) bool {
 		}
 	}
 	return slices.ContainsFunc(o.Presents, func(f pki.Fingerprint) bool { return !current[f] })
-}
-
-// undeliveringOf returns the members for which the anchor of a former CA stays. If the CA is recorded to have signed
-// nothing, only members observed with other than their current leaves remain, no matter which CA signed those. After
-// a full restore the record may be older than such a leaf.
-func (a *assessor) undeliveringOf(ca *pki.Certificate) []Blocker {
-	blockers := a.undelivering().blockers
-	if !a.neverSigned(ca) {
-		return blockers
-	}
-	seen := map[string]bool{}
-	for p, m := range each(a.parties) {
-		other := func(o *Observation) bool { return a.presentsOther(m, o) }
-		if slices.ContainsFunc(a.observations[m], other) {
-			seen[MemberName(p.Name, m.Name)] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(blockers), func(b Blocker) bool { return !seen[MemberName(b.Party, b.Member)] })
 }
 
 // nextDeliveryStep says what an operator can do about a member that presents an older leaf.
@@ -124,10 +109,7 @@ func nextDeliveryStep(p *Party) string {
 
 // undelivering lists the members without evidence of presenting all their current leaves. It adds live leaves without
 // a known holder: an older content of those may be live anywhere.
-func (a *assessor) undelivering() lacking {
-	if a.deliveries != nil {
-		return *a.deliveries
-	}
+func (a *proofs) undelivering() lacking {
 	var out lacking
 	for _, p := range a.parties {
 		out.blockers = append(out.blockers, p.unlisted()...)
@@ -145,30 +127,28 @@ func (a *assessor) undelivering() lacking {
 			})
 		}
 	}
-	a.deliveries = &out
 	return out
 }
 
 // presenters returns the parties of pods whose pods present a leaf.
-func (a *assessor) presenters(leaf string) []*Party {
+func (a *proofs) presenters(leaf string) []*Party {
 	return slices.DeleteFunc(slices.Clone(a.parties), func(p *Party) bool { return !slices.Contains(p.Presents, leaf) })
 }
 
-// rostered reports whether a leaf counted when the rotation began.
-func (a *assessor) rostered(leaf string) bool {
-	return a.d.Roster != nil && !a.unrotated && slices.Contains(a.d.Roster.Leaves, leaf) && !slices.Contains(a.d.Released, leaf)
-}
-
-func (a *assessor) deliversAll(p *Party, m *Member) proof {
-	other := func(o *Observation) bool { return o.Failure == "" && a.presentsOther(m, o) }
-	waived := a.waiver(p, m) != nil && !slices.ContainsFunc(a.observations[m], other)
-	if waived || (m.Pod != nil && a.idle[m]) {
-		return proven
+// undeliveringOf returns the members for which the anchor of a former CA stays. If the CA is recorded to have signed
+// nothing, only members observed with other than their current leaves remain, no matter which CA signed those. After
+// a full restore the record may be older than such a leaf.
+func (a *proofs) undeliveringOf(ca *pki.Certificate) []Blocker {
+	blockers := a.undelivered.blockers
+	if !a.neverSigned(ca) {
+		return blockers
 	}
-	for _, name := range m.Holds {
-		if v := a.delivers(p, m, name); !v.proven {
-			return v
+	seen := map[string]bool{}
+	for p, m := range each(a.parties) {
+		other := func(o *Observation) bool { return a.presentsOther(m, o) }
+		if slices.ContainsFunc(a.observations[m], other) {
+			seen[MemberName(p.Name, m.Name)] = true
 		}
 	}
-	return proven
+	return slices.DeleteFunc(slices.Clone(blockers), func(b Blocker) bool { return !seen[MemberName(b.Party, b.Member)] })
 }

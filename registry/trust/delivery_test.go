@@ -70,7 +70,7 @@ func TestDelivery(t *testing.T) {
 			p.Members[0].Observations = []Observation{o}
 			w.d.Parties = append(w.d.Parties, *p)
 			p = &w.d.Parties[len(w.d.Parties)-1]
-			v := newAssessor(&w.d, w.now.Add(tt.after)).deliversAll(p, &p.Members[0])
+			v := decide(&w.d, w.now.Add(tt.after)).deliversAll(p, &p.Members[0])
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v, want proven %t, reason %q", v, tt.proven, tt.reason)
 			}
@@ -100,7 +100,7 @@ func TestNextDeliveryStep(t *testing.T) {
 			p.Members[0].Observations = []Observation{o}
 			w.d.Parties = append(w.d.Parties, *p)
 			p = &w.d.Parties[len(w.d.Parties)-1]
-			v := newAssessor(&w.d, w.now).deliversAll(p, &p.Members[0])
+			v := decide(&w.d, w.now).deliversAll(p, &p.Members[0])
 			if want := "does not present the current Secret/server yet: " + want; v.message != want {
 				t.Errorf("message %q, want %q", v.message, want)
 			}

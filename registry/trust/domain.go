@@ -4,9 +4,13 @@
 package trust
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/truststore"
 )
 
 // Domain is everything that Assess needs to know of one trust domain.
@@ -78,6 +82,10 @@ func (d *Domain) Party(name string) *Party {
 	return nil
 }
 
+func (d *Domain) holds(leaf string) bool {
+	return slices.ContainsFunc(d.Parties, func(p Party) bool { return p.holds(leaf) })
+}
+
 // Unlisted are leaves of the active CA that exist only in the memory of their holders, such as those of
 // certrotation's own servers. They count as live from the first CA on.
 type Unlisted struct {
@@ -132,6 +140,12 @@ type Signer struct {
 	Policy   Policy
 }
 
+// slots returns the CAs of the slots, newest first.
+func (s *Signer) slots() []*pki.Certificate {
+	all := append([]*pki.Certificate{s.Next, s.Active}, s.Previous...)
+	return slices.DeleteFunc(all, func(ca *pki.Certificate) bool { return ca == nil })
+}
+
 // Bundle is the published set of trust anchors.
 type Bundle struct {
 	Object
@@ -152,6 +166,31 @@ type Bundle struct {
 
 // InjectionTarget is an object of the cluster with a caBundle.
 type InjectionTarget struct{ Kind, Name string }
+
+// TrustStore is a key of a bundle ConfigMap under which the anchors are written in another format than PEM.
+type TrustStore struct {
+	Key      string
+	Format   truststore.Format
+	Password string
+}
+
+// MaxTrustStores bounds the keys of a bundle that AnnotationTrustStores names: there are two formats.
+const MaxTrustStores = 8
+
+// ParseTrustStores reads the annotation AnnotationTrustStores: the keys that were written as trust stores.
+func ParseTrustStores(text string) []string {
+	keys := slices.Collect(strings.SplitSeq(text, ","))
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" })
+	return keys[:min(len(keys), MaxTrustStores)]
+}
+
+func formatTrustStores(stores []TrustStore) string {
+	keys := make([]string, 0, len(stores))
+	for _, store := range stores {
+		keys = append(keys, store.Key)
+	}
+	return strings.Join(keys, ",")
+}
 
 // Leaf is one end-entity certificate Secret.
 type Leaf struct {
@@ -176,154 +215,199 @@ type Leaf struct {
 	Superseded []string
 }
 
-// EvidenceKind is how a member proves that it has loaded an anchor.
-type EvidenceKind string
+// issuedAt returns when a leaf was issued, never too early, because a grace period is a lower bound.
+func (l *Leaf) issuedAt() time.Time {
+	start := l.Certificate.NotBefore.Add(l.Policy.Profile.Backdate)
+	if t, err := time.Parse(time.RFC3339, l.Annotations[AnnotationIssuedAt]); err == nil && t.After(start) {
+		return t
+	}
+	return start
+}
 
-// Evidence kinds; docs/protocol.md says what each proves.
+// Roster records the members and leaves that count. It grows freely. A member leaves it only by proof of absence. To
+// pass over a present member, an operator waives it (Waiver).
+type Roster struct {
+	// ResourceVersion of the record.
+	ResourceVersion string
+	// Signers are the names of all Secrets that were the signer of the domain, ordered. Their CAs are the domain's
+	// own.
+	Signers []string
+	// Members ordered by party and member.
+	Members []RosterMember
+	// Leaves are the names of the leaf Secrets, ordered.
+	Leaves []string
+	// Populated are the parties of pods whose selector has ever selected a pod (Party.populatedName), ordered.
+	Populated []string
+	// Issued says that leaves were ever issued: a started member may present one that no Secret holds any more. It is
+	// recorded before the first leaf.
+	Issued bool
+	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. A CA is added
+	// before its first leaf. NeverSigned are the CAs whose rotation was aborted before that. They sign nothing any
+	// more, so no member presents their leaves. Both are writes to the same record, so a deposed leader cannot make a
+	// CA both.
+	MayHaveSigned, NeverSigned []pki.Fingerprint
+}
+
+// MaxUnpromoted bounds the lists of CAs in a roster to the latest rotations.
+const MaxUnpromoted = 16
+
+func (r *Roster) same(other *Roster) bool {
+	if other == nil || r.Issued != other.Issued || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) ||
+		!slices.Equal(r.Populated, other.Populated) ||
+		!slices.Equal(r.MayHaveSigned, other.MayHaveSigned) || !slices.Equal(r.NeverSigned, other.NeverSigned) {
+		return false
+	}
+	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
+		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Pod == y.Pod && x.Kind == y.Kind && x.Grace == y.Grace &&
+			slices.Equal(x.Verifies, y.Verifies) && slices.Equal(x.Presents, y.Presents) &&
+			x.VerifiesNothing == y.VerifiesNothing && x.Started == y.Started && x.Absent == y.Absent
+	})
+}
+
+func (r *Roster) withoutPods() *Roster {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Members = slices.DeleteFunc(slices.Clone(r.Members), func(m RosterMember) bool { return m.Pod })
+	return &out
+}
+
+// RosterMember is one member as it counts.
+type RosterMember struct {
+	Party, Member string
+	// Instance of the Member.
+	Instance string
+	// Pod says that the member is a pod.
+	Pod  bool
+	Kind EvidenceKind
+	// Grace of the Party.
+	Grace time.Duration
+	// Verifies and Presents are names of leaves.
+	Verifies, Presents []string
+	// VerifiesNothing of the Party.
+	VerifiesNothing bool
+	// Started says that the member may be running: its leaves were ever issued, or it was observed.
+	Started bool
+	// Absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
+	// member.
+	Absent string
+	// Observations of the member, as in Member. They are not part of the record.
+	Observations []Observation
+}
+
+// join adds what a member was recorded with. The evidence kind that was recorded first stays.
+func (r *RosterMember) join(recorded *RosterMember) {
+	r.Kind = recorded.Kind
+	r.Grace = max(r.Grace, recorded.Grace)
+	r.Verifies = sortedSet(append(r.Verifies, recorded.Verifies...))
+	r.Presents = sortedSet(append(r.Presents, recorded.Presents...))
+	r.VerifiesNothing = r.VerifiesNothing && recorded.VerifiesNothing
+	r.Started = r.Started || recorded.Started
+}
+
+func (r *RosterMember) party(m Member) *Party {
+	return &Party{
+		Name: r.Party, Kind: r.Kind, Grace: r.Grace, Verifies: r.Verifies, VerifiesNothing: r.VerifiesNothing,
+		Members: []Member{m}, recorded: true,
+	}
+}
+
+func compareMembers(x, y RosterMember) int {
+	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
+}
+
+// AbsenceKey names a member of a roster.
+func AbsenceKey(m *RosterMember) string { return m.Party + "/" + m.Member + "/" + m.Instance }
+
+// RosterRecord is the name of the record with the roster of a domain.
+func RosterRecord(domain string) string { return "roster." + domain }
+
+// EvidenceRecord is a record of what is known of one member, configured or not. Pods leave theirs behind.
+type EvidenceRecord struct {
+	// Record is the name of the record.
+	Record, UID, ResourceVersion string
+	Party, Member                string
+	// Expires is when the last of its observations ends.
+	Expires time.Time
+}
+
+// RefusedWrite is a write that the API server refuses to the controller. With VerbRestart it is a workload restart
+// that is held.
+type RefusedWrite struct {
+	// Object as Kind/name.
+	Object string
+	// Verb of the request, and the Answer to it.
+	Verb, Answer string
+	Since        time.Time
+}
+
+// VerbRestart is not a verb of the API. It marks a rotation that waits for the pods of a workload to restart.
+const VerbRestart = "restart"
+
+// RequestKind says what a request asks for.
+type RequestKind string
+
+// Request kinds.
 const (
-	TLSProbe        EvidenceKind = "tlsProbe"
-	Acknowledgement EvidenceKind = "acknowledgement"
-	GracePeriod     EvidenceKind = "gracePeriod"
-	Renewed         EvidenceKind = "renewed"
-	// StaticPodRevision and WorkloadRollout are observations of what a rollout brought to its nodes or pods. The
-	// fingerprints are of the content that runs.
-	StaticPodRevision EvidenceKind = "staticPodRevision"
-	WorkloadRollout   EvidenceKind = "workloadRollout"
-	// Mounted are observations of the immutable objects, named by their content, that pods mount.
-	Mounted EvidenceKind = "mounted"
-	// CABundle are observations of the caBundle of an object of the cluster by which kube-apiserver verifies.
-	CABundle EvidenceKind = "caBundle"
-	// None is the operator's statement that a party needs no evidence. Its reason is shown.
-	None EvidenceKind = "none"
+	RequestRotate RequestKind = "Rotate"
+	RequestAbort  RequestKind = "Abort"
 )
 
-// observed reports whether evidence of the kind comes from observations of the members, not from the state of Secrets
-// or from time.
-func (k EvidenceKind) observed() bool {
-	switch k {
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
-		return true
-	case GracePeriod, Renewed, None:
-	}
-	return false
-}
-
-// Party is a relying party.
-type Party struct {
-	Name string
-	Kind EvidenceKind
-	// Lease of the reports of its members (kind Acknowledgement).
-	Lease time.Duration
-	// Verifies are the names of the leaves that this party verifies.
-	Verifies []string
-	// VerifiesNothing says that the party only presents leaves. A server that requests no certificate has nothing to
-	// load.
-	VerifiesNothing bool
-	// Grace depends on the kind. GracePeriod: the grace period. Renewed: the least time after its renewal from which
-	// a leaf counts as presented; zero if only an observed presentation counts. CABundle: the time until
-	// kube-apiserver verifies by what a target holds.
-	Grace time.Duration
-	// Reason why the kind None is enough.
+// Request is a user's request. It is answered once: the write that answers it names it on the Secret
+// (AnnotationAnswered), then its record is deleted.
+type Request struct {
+	// ID is the UID of the record, Record its name.
+	ID, Record string
+	Kind       RequestKind
+	// Secret that the request is about.
+	Secret string
+	// Reason, for people.
 	Reason string
-	// Reporters may acknowledge for the members, nil if the API server's RBAC decides.
-	Reporters *Reporters
-	// OfPods says that the members are the pods that a selector selects; there may be none. Presents are the names of
-	// the leaves that each of the pods presents.
-	OfPods   bool
-	Presents []string
-	// Selector is the canonical text of what selects the pods: a label selector, or Mounting.
-	Selector string
-	// Unlisted says that the pods are not known yet.
-	Unlisted bool
-	// StartAssumed accepts pods without a start gate, the weaker proof (kind WorkloadRollout).
-	StartAssumed bool
-	// Workloads may be restarted, in that order, to bring the published content to the pods (kind WorkloadRollout).
-	Workloads []Workload
-	// Mounts are where the pods have their files (kind Mounted).
-	Mounts  Mounts
-	Members []Member
-
-	// empty says that no pod of this party of pods runs, but some did.
-	empty bool
-	// recorded says that the party counts because of the roster, not of the configuration.
-	recorded bool
-	// unwatched says that its members are no longer observed by its kind, as the configuration does not ask for that.
-	unwatched bool
+	// Compromised says that the key must not be trusted any longer than needed.
+	Compromised bool
 }
 
-// Member is one place of a relying party where processes run: a node, a host, or what the operator calls one. It
-// shows evidence of something if all its live processes do.
-type Member struct {
-	Name string
-	// Instance tells a member from an earlier one of the same name: the UID of its node, or of the pod that it is. It
-	// is "" where there is no UID.
-	Instance string
-	// Pod is set for a member that is a pod.
-	Pod *Pod
-	// Workload is the owner of the pod. Content are the annotations that name its start contents (ContentAnnotation).
-	// Both are empty where the pod has none.
-	Workload Workload
-	Content  map[string]string
-	// Holds are the names of the leaves that the member presents.
-	Holds []string
-	// Probes are where and how the member is probed, one for each address. Only for the kind TLSProbe.
-	Probes []Probe
-	// Observations are the latest ones of each observed process, ordered by Instance.
-	Observations []Observation
-	// RestartedAt is when the member was last seen to restart, zero if unknown. Older observations prove nothing.
-	RestartedAt time.Time
+// Waiver is an operator's decision to let one rotation continue without the evidence of one member. It replaces
+// missing evidence. It does not outweigh evidence that a live process of the member lacks the CA or presents a former
+// leaf.
+type Waiver struct {
+	Party, Member string
+	Reason        string
+	By            string
+	Expires       time.Time
+	// RotatedFrom is the CA that is active when the rotation begins, "" for none. An aborted rotation has not left
+	// it.
+	RotatedFrom pki.Fingerprint
 }
 
-// Probe are the parameters of a TLS probe of one address of a member.
-type Probe struct {
-	// Address is host:port. Every address that the host resolves to is one process.
-	Address string
-	// Unknown says why there is no Address, "" if there is one.
-	Unknown string
-	// Presents is the name of the leaf that is presented there, "" for none of the domain.
-	Presents string
-	// Handshake makes the probe present a short-lived leaf of each CA to prove. What the server accepts in a
-	// completed handshake is what it has loaded, whichever CAs it lists.
-	Handshake bool
-	// ServerName for SNI and verification, "" for the host of Address.
-	ServerName string
-	// ClientLeaf is the name of the leaf Secret to complete the handshake with, "" for none.
-	ClientLeaf string
-	// Interval between probes while a rotation is in flight, and Timeout of one probe.
-	Interval, Timeout time.Duration
+func same(a, b *pki.Certificate) bool {
+	return a != nil && b != nil && a.Fingerprint == b.Fingerprint
 }
 
-// Observation is what one process of a member was observed, or reported, to have loaded.
-type Observation struct {
-	// Instance identifies the process within its member: the UID of a pod, a resolved address, Pod.Process, or the
-	// reporter's own name for it.
-	Instance string
-	// Kind of this evidence. It proves nothing for another kind.
-	Kind EvidenceKind
-	// Address is that in the Probe (tlsProbe), or Mounts.Place (mounted).
-	Address string
-	// Expires is when the evidence ends unless it is renewed.
-	Expires time.Time
-	// ReportedBy is the user who reported it (acknowledgement).
-	ReportedBy string
-	// ReportedByUID is the UID of that user, "" if there is none.
-	ReportedByUID string
-	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, mounted, a
-	// completed handshake). For caBundle they are the anchors that every entry of a target holds.
-	Trusts []pki.Fingerprint
-	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs share
-	// proves nothing.
-	TrustedSubjects []string
-	// Presents are fingerprints of leaves that the member presents.
-	Presents []pki.Fingerprint
-	// RecoveredUntil is the end of a presented leaf that is valid although all anchors of its signing key have
-	// expired: a recovery made it (tlsProbe). Zero otherwise.
-	RecoveredUntil time.Time
-	// ObservedAt is when the observation last changed. Assess compares it only with RestartedAt.
-	ObservedAt time.Time
-	// StartedAt is when the reporting process started, zero if unknown. For a target it is since when it holds all of
-	// Trusts (HeldSince).
-	StartedAt time.Time
-	// Failure says why the last attempt to observe failed, "" if it did not. All other fields are then from before.
-	Failure string
+func secret(name string) string { return string(SecretKind) + "/" + name }
+
+func configMap(name string) string { return string(ConfigMapKind) + "/" + name }
+
+func sortedSet(in []string) []string {
+	if len(in) == 1 {
+		return slices.Clip(in)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(in)))
+}
+
+// contains reports whether all has every element of some. Mostly they are equal.
+func contains(all, some []string) bool {
+	if slices.Equal(all, some) {
+		return true
+	}
+	has := make(map[string]bool, len(all))
+	for _, name := range all {
+		has[name] = true
+	}
+	return !slices.ContainsFunc(some, func(name string) bool { return !has[name] })
+}
+
+func sameSet[T ~string](a, b []T) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }

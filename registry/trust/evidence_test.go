@@ -70,7 +70,7 @@ func TestTrustByObservation(t *testing.T) {
 			m := w.member(tt.party)
 			m.Observations = []Observation{w.observation(w.party(tt.party).Kind, m)}
 			tt.set(w, m, &m.Observations[0])
-			a := newAssessor(&w.d, w.now)
+			a := decide(&w.d, w.now)
 			v := a.trusts(w.party(tt.party), m, w.d.Signer.Next)
 			if v.proven != tt.proven || v.reason != tt.reason || !strings.Contains(v.message, tt.says) {
 				t.Errorf("got %+v, want proven %t, reason %q, %q", v, tt.proven, tt.reason, tt.says)
@@ -85,7 +85,7 @@ func TestSubjectOfOneKeyIsNotAmbiguous(t *testing.T) {
 	m.Observations = []Observation{w.observation(TLSProbe, m)}
 	m.Observations[0].TrustedSubjects = []string{w.d.Signer.Next.SubjectHash}
 	w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, resigned(w, w.d.Signer.Next))
-	a := newAssessor(&w.d, w.now)
+	a := decide(&w.d, w.now)
 	if v := a.trusts(w.party("server"), m, w.d.Signer.Next); !v.proven {
 		t.Errorf("a CA and its renewal with the same key are one key to verifiers: %+v", v)
 	}
@@ -114,7 +114,7 @@ func TestTrustByGracePeriod(t *testing.T) {
 			next := w.d.Signer.Next
 			p := &Party{Name: "p", Kind: GracePeriod, Grace: grace, Members: []Member{{Name: "m"}}}
 			w.d.Bundle.Annotations[AnnotationPublished] = tt.published(next.Fingerprint)
-			v := newAssessor(&w.d, recordedAt.Add(tt.after)).trusts(p, &p.Members[0], next)
+			v := decide(&w.d, recordedAt.Add(tt.after)).trusts(p, &p.Members[0], next)
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v", v)
 			}
@@ -129,10 +129,10 @@ func TestTrustByGracePeriod(t *testing.T) {
 		made := next.NotBefore.Add(w.d.Signer.Policy.Profile.Backdate)
 		p := &Party{Name: "p", Kind: GracePeriod, Grace: grace, Members: []Member{{Name: "m"}}}
 		w.d.Bundle.Annotations[AnnotationPublished] = string(next.Fingerprint) + "=2020-01-01T00:00:00Z"
-		if v := newAssessor(&w.d, made.Add(grace-1)).trusts(p, &p.Members[0], next); v.proven || !v.until.Equal(made.Add(grace)) {
+		if v := decide(&w.d, made.Add(grace-1)).trusts(p, &p.Members[0], next); v.proven || !v.until.Equal(made.Add(grace)) {
 			t.Errorf("before its grace period could have ended: %+v", v)
 		}
-		if v := newAssessor(&w.d, made.Add(grace)).trusts(p, &p.Members[0], next); !v.proven {
+		if v := decide(&w.d, made.Add(grace)).trusts(p, &p.Members[0], next); !v.proven {
 			t.Errorf("not proven at the end: %+v", v)
 		}
 	})
@@ -142,7 +142,7 @@ func TestTrustByGracePeriod(t *testing.T) {
 		w.d.Bundle.Anchors = w.d.Bundle.Anchors[:1]
 		p := &Party{Name: "p", Kind: GracePeriod, Members: []Member{{Name: "m"}}}
 		w.d.Bundle.Annotations[AnnotationPublished] = recorded(next.Fingerprint)
-		if v := newAssessor(&w.d, recordedAt.Add(grace)).trusts(p, &p.Members[0], next); v.proven {
+		if v := decide(&w.d, recordedAt.Add(grace)).trusts(p, &p.Members[0], next); v.proven {
 			t.Error("proven")
 		}
 	})
@@ -174,7 +174,7 @@ func TestTrustByRenewal(t *testing.T) {
 				w.perform(&Action{Kind: IssueLeaf, Object: name, Authority: w.d.Signer.Next.Fingerprint, Profile: w.leaf(name).Policy.Profile})
 			}
 			p := &Party{Name: "p", Kind: Renewed, Grace: time.Minute, Members: []Member{{Name: "m", Holds: tt.holds}}}
-			v := newAssessor(&w.d, w.now.Add(time.Minute)).trusts(p, &p.Members[0], w.d.Signer.Next)
+			v := decide(&w.d, w.now.Add(time.Minute)).trusts(p, &p.Members[0], w.d.Signer.Next)
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v", v)
 			}
@@ -185,7 +185,7 @@ func TestTrustByRenewal(t *testing.T) {
 func TestUnknownEvidenceKindProvesNothing(t *testing.T) {
 	w := published(t)
 	p := &Party{Name: "p", Kind: "hope", Members: []Member{{Name: "m"}}}
-	if v := newAssessor(&w.d, w.now).trusts(p, &p.Members[0], w.d.Signer.Next); v.proven || !strings.Contains(v.message, "hope") {
+	if v := decide(&w.d, w.now).trusts(p, &p.Members[0], w.d.Signer.Next); v.proven || !strings.Contains(v.message, "hope") {
 		t.Errorf("got %+v", v)
 	}
 }

@@ -5,8 +5,10 @@ package trust
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 )
 
@@ -49,18 +51,6 @@ func (j *judge) judgeAddedAnchors(anchors []*pki.Certificate) {
 	for _, ca := range anchors {
 		if slot := j.before.slot(ca); !j.before.inBundle[ca.Fingerprint] && slot != SlotActive && slot != SlotNext && slot != SlotPrevious {
 			j.judgeSubject(object, ca)
-		}
-	}
-}
-
-// judgeSubject refuses a CA that takes the name of another one of the domain.
-func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
-	for _, known := range j.before.authorities {
-		if known.SubjectHash == ca.SubjectHash && known.PublicKeyHash != ca.PublicKeyHash {
-			j.refuse(ContentDecides, object, nil,
-				fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
-				"give the other CA a subject of its own")
-			return
 		}
 	}
 }
@@ -140,18 +130,47 @@ func (j *judge) judgeBundleDeletion() {
 	}
 }
 
-// allUsers are the live leaves of the domain.
-func (j *judge) allUsers() []string {
-	var users []string
-	for i := range j.before.d.Leaves {
-		if l := &j.before.d.Leaves[i]; j.before.live(l) {
-			users = append(users, secret(l.Name))
-		}
+// judgeBundleRelease refuses to release a bundle while its anchors are needed. Unlike a deleted one, a released
+// bundle is not rebuilt, and its content is not guarded.
+func (j *judge) judgeBundleRelease() {
+	object := configMap(j.before.d.Bundle.Name)
+	switch users := j.allUsers(); {
+	case j.inFlight():
+		j.refuse(AnchorInUse, object, users, "the rotation is in the stage "+string(j.stage)+" and needs the anchors of the bundle",
+			"wait for the stage Stable, then release the leaves first")
+	case len(users) > 0:
+		j.refuse(AnchorInUse, object, users, "nothing would keep the anchors that live leaves need",
+			"take the annotation "+AnnotationConfiguration+" from the leaves first, or delete them")
 	}
-	return users
 }
 
-// abortIt is the safe way out of a rotation to an unwanted CA.
-func abortIt(signer string) string {
-	return fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", signer)
+// judgeSuperseded refuses a bundle that omits, or misstates, the contents that it has replaced. An omitted content
+// could come back: a pod that names it would seem to have loaded what it has not. A pod that names another content
+// would wait at its start gate.
+func (j *judge) judgeSuperseded(old, b *Bundle) {
+	if !succeeds(b.Superseded, old.ContentHash, old.Superseded) {
+		j.refuse(ContentDecides, configMap(b.Name), nil, lostSuccession("bundle"), keepSuccession)
+	}
+}
+
+// judgeLeafSuperseded does the same for the Secret of a leaf. With another certificate the Secret names that
+// certificate's former contents.
+func (j *judge) judgeLeafSuperseded(old, l *Leaf) {
+	if same(old.Certificate, l.Certificate) && !succeeds(l.Superseded, old.ContentHash, old.Superseded) {
+		j.refuse(ContentDecides, secret(l.Name), nil, lostSuccession("Secret"), keepSuccession)
+	}
+}
+
+// succeeds reports whether the declared superseded contents are those of before, optionally with the previous content
+// added.
+func succeeds(says []string, hash string, superseded []string) bool {
+	was := contenthash.Content{Hash: hash, Superseded: superseded}
+	return hash == "" || slices.Equal(says, superseded) || slices.Equal(says, was.Succession())
+}
+
+const keepSuccession = "leave the key " + contenthash.SupersededKey + " as it is: the controller writes it"
+
+func lostSuccession(of string) string {
+	return "the key " + contenthash.SupersededKey + " would not name the contents that the " + of +
+		" has replaced: pods whose template names one of them could not start"
 }

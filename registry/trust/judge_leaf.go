@@ -110,6 +110,21 @@ func (j *judge) unusable(l *Leaf) string {
 	return ""
 }
 
+// judgeLeafAnchors refuses that the Secret of a leaf loses an anchor that is needed.
+func (j *judge) judgeLeafAnchors(old, l *Leaf) {
+	var users []string
+	lost := differenceOf(old.Anchors, l.Anchors)
+	for _, ca := range lost {
+		users = append(users, j.before.neededBy(ca)...)
+	}
+	if len(users) == 0 {
+		return
+	}
+	j.refuse(AnchorInUse, secret(l.Name), sortedSet(users),
+		fmt.Sprintf("its ca.crt would lose %s, and whoever verifies by it would refuse what is still presented", subjectsOf(lost)),
+		"leave ca.crt as it is: the controller keeps it as "+configMap(j.before.d.Bundle.Name)+" is")
+}
+
 // judgeLeafDeletion refuses to delete a leaf that no CA could reissue.
 func (j *judge) judgeLeafDeletion(old *Leaf) {
 	if !old.Present || old.Problem != nil {
@@ -129,7 +144,7 @@ func (j *judge) judgeLeafDeletion(old *Leaf) {
 // example a label turns it into a copy, or its content no longer tells which domain it belonged to. Its presenters
 // would not know.
 func JudgeUncounted(before, after *Domain, leaf string, now time.Time) []Violation {
-	j := &judge{before: newAssessor(before, now), after: after, now: now}
+	j := &judge{before: decide(before, now), after: after, now: now}
 	l := j.before.leaves[leaf]
 	if l == nil || (!j.before.live(l) && (!l.Present || l.Certificate != nil)) ||
 		slices.ContainsFunc(after.Leaves, func(kept Leaf) bool { return kept.Name == leaf }) {

@@ -67,7 +67,7 @@ func inStage(stage Stage) func(w *world) {
 	return func(w *world) {
 		w.request("test")
 		for range 40 {
-			if w.assess().Stage == stage && !newAssessor(&w.d, w.now).rotationRequested(&w.d.Signer.Object) {
+			if w.assess().Stage == stage && !decide(&w.d, w.now).rotationRequested(&w.d.Signer.Object) {
 				return
 			}
 			actions := w.assess().Actions

@@ -65,7 +65,7 @@ func (j *judge) judgeSigner() {
 }
 
 // anchorLost reports whether the signer is the only place with the anchor of leaves that may be presented.
-func (a *assessor) anchorLost() bool {
+func (a *decision) anchorLost() bool {
 	active := a.d.Signer.Active
 	return active != nil && !a.tooEarly(active) && !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable())
 }
@@ -82,6 +82,18 @@ func (j *judge) absent() []string {
 		}
 	}
 	return out
+}
+
+// judgeSubject refuses a CA that takes the name of another one of the domain.
+func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
+	for _, known := range j.before.authorities {
+		if known.SubjectHash == ca.SubjectHash && known.PublicKeyHash != ca.PublicKeyHash {
+			j.refuse(ContentDecides, object, nil,
+				fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
+				"give the other CA a subject of its own")
+			return
+		}
+	}
 }
 
 // judgeFitness refuses a CA whose signature on some leaf verifiers would not accept.

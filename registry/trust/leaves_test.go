@@ -51,7 +51,7 @@ func TestRefresh(t *testing.T) {
 }
 
 func dueOf(namespace, name string, c *pki.Certificate, p Policy) time.Time {
-	a := &assessor{d: &Domain{Namespace: namespace}}
+	a := &facts{d: &Domain{Namespace: namespace}}
 	return a.due(&Object{Name: name}, c, p)
 }
 

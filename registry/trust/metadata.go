@@ -169,35 +169,6 @@ func parsePublished(text string) map[pki.Fingerprint]time.Time {
 	return times
 }
 
-// recordMetadata updates objects whose annotations or labels do not match their content.
-func (a *assessor) recordMetadata() []Action {
-	var out []Action
-	s, b := &a.d.Signer, &a.d.Bundle
-	if s.Active != nil {
-		out = a.recordOne(out, SecretKind, &s.Object, MetadataOfSigner(a.d.Name, s.Active, s.Policy))
-	}
-	if b.Present {
-		out = a.recordOne(out, ConfigMapKind, &b.Object, MetadataOfBundle(a.d.Name, a.own(b.Anchors), a.published, a.d.Recorded(a.now)))
-	}
-	for i := range a.d.Leaves {
-		l := &a.d.Leaves[i]
-		if l.Problem == nil && l.Certificate != nil && (!l.Unnamed || Consents(l.Annotations, a.d.Configuration)) {
-			out = a.recordOne(out, SecretKind, &l.Object, MetadataOfLeaf(a.d.Name, l.Certificate, l.Policy, l.issuedAt()))
-		}
-	}
-	return out
-}
-
-func (a *assessor) recordOne(out []Action, kind ObjectKind, o *Object, want Metadata) []Action {
-	if subset(want.Annotations, o.Annotations) && subset(want.Labels, o.Labels) {
-		return out
-	}
-	return append(out, Action{
-		Kind: RecordMetadata, ObjectKind: kind, Object: o.Name, ResourceVersion: o.ResourceVersion,
-		Annotations: want.Annotations, Labels: want.Labels, Reason: "its annotations do not say what it contains",
-	})
-}
-
 func subset(want, have map[string]string) bool {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {

@@ -41,7 +41,7 @@ func TestMountedProvesOfItsVolumes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := mountedPods(t)
 			w.sees(&tt.in)
-			got := newAssessor(&w.d, w.now).untrusting(w.pods(), w.d.Signer.Active)
+			got := decide(&w.d, w.now).untrusting(w.pods(), w.d.Signer.Active)
 			if proven := len(got.blockers) == 0; proven != tt.want {
 				t.Errorf("proven %t, want %t: %+v", proven, tt.want, got.blockers)
 			}
@@ -65,7 +65,7 @@ func TestMountedHoldsARotation(t *testing.T) {
 	}
 	next := w.d.Signer.Next
 	w.sees(&w.pods().Mounts)
-	if left := newAssessor(&w.d, w.now).untrusting(w.pods(), next); len(left.blockers) > 0 {
+	if left := decide(&w.d, w.now).untrusting(w.pods(), next); len(left.blockers) > 0 {
 		t.Errorf("they mount it, and %+v", left.blockers)
 	}
 }

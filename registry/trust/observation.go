@@ -13,7 +13,7 @@ import (
 
 // trustsByObservation requires evidence of all live processes of a member: one that has not loaded the anchor refuses
 // what the others accept, no matter which was observed last.
-func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) proof {
+func (a *proofs) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) proof {
 	seen, missing := a.observed(p, m)
 	if len(seen) == 0 {
 		return missing
@@ -26,19 +26,11 @@ func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate)
 	return proven
 }
 
-// by names the process that a proof is about, if there are several.
-func (v proof) by(o *Observation, seen []*Observation) proof {
-	if len(seen) > 1 {
-		v.message = "its process " + o.Instance + " " + v.message
-	}
-	return v
-}
-
 // loaded returns whether an observation proves that a process has loaded the anchor of ca. A list of subjects proves
 // an anchor only if no other known CA has its subject. Of two with the same key, it proves the one that ends first.
-func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
+func (a *proofs) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
-		switch other := a.ambiguous(ca); {
+		switch other := ambiguous(ca, a.authorities, a.now); {
 		case p.Kind == CABundle:
 			return a.settled(p, o, ca)
 		case p.Kind == TLSProbe && other != nil && interchangeable(other, ca):
@@ -48,7 +40,7 @@ func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 		return proven
 	}
 	if slices.Contains(o.TrustedSubjects, ca.SubjectHash) {
-		other := a.ambiguous(ca)
+		other := ambiguous(ca, a.authorities, a.now)
 		if other == nil {
 			return proven
 		}
@@ -61,11 +53,20 @@ func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
 }
 
+// settled returns whether what a target holds is in use. Nothing shows when each kube-apiserver starts to verify by
+// it. So it waits for the grace, which is the operator's assumption.
+func (a *proofs) settled(p *Party, o *Observation, ca *pki.Certificate) proof {
+	if o.StartedAt.IsZero() {
+		return proof{reason: ReasonNotObserved, message: "is not known to hold its anchors since any time: it is looked at again"}
+	}
+	return a.waitsFor(p, o.StartedAt, "holds "+ca.Subject+", and every kube-apiserver is assumed to verify by it from ", " on")
+}
+
 // ambiguous returns another known CA that a list of subjects could mean instead of ca. It has another key or another
 // identifier, or the same key and an earlier end. Expired CAs do not count.
-func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
-	for _, other := range a.authorities {
-		if other.SubjectHash != ca.SubjectHash || other.Fingerprint == ca.Fingerprint || other.Expired(a.now) {
+func ambiguous(ca *pki.Certificate, known []*pki.Certificate, now time.Time) *pki.Certificate {
+	for _, other := range known {
+		if other.SubjectHash != ca.SubjectHash || other.Fingerprint == ca.Fingerprint || other.Expired(now) {
 			continue
 		}
 		if !interchangeable(other, ca) || other.NotAfter.Before(ca.NotAfter) {
@@ -75,19 +76,31 @@ func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 	return nil
 }
 
+// Listed returns the known CAs that a server proves to have loaded by its list of subjects (pki.SubjectHash) in a
+// handshake. A subject that could mean another known CA proves only what it proves to an assessment.
+func Listed(subjects []string, known []*pki.Certificate, now time.Time) []*pki.Certificate {
+	var out []*pki.Certificate
+	for _, ca := range known {
+		if slices.Contains(subjects, ca.SubjectHash) && ambiguous(ca, known, now) == nil {
+			out = append(out, ca)
+		}
+	}
+	return out
+}
+
 // denies reports whether a live process of a member was observed to trust other CAs and not this one. Missing
 // observations and empty lists do not count. A handshake proves only the CAs that were tried.
-func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
+func (a *proofs) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	return a.waiver(p, m) == nil && a.seenWithout(p, m, ca)
 }
 
 // seenWithout reports whether a live process of a member was observed to trust CAs, and not this one.
-func (a *assessor) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
+func (a *proofs) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.observations[m], func(o *Observation) bool { return a.without(p, o, ca) })
 }
 
 // without reports whether an observation shows a process that trusts CAs, and not this one.
-func (a *assessor) without(p *Party, o *Observation, ca *pki.Certificate) bool {
+func (a *proofs) without(p *Party, o *Observation, ca *pki.Certificate) bool {
 	lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
 	return p.Kind.observed() && o.Failure == "" && lists &&
 		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
@@ -95,64 +108,14 @@ func (a *assessor) without(p *Party, o *Observation, ca *pki.Certificate) bool {
 
 // trustsTwin reports whether a process has loaded a CA with the name and key of ca, expired or not. Such a process
 // lags and has not diverged.
-func (a *assessor) trustsTwin(o *Observation, ca *pki.Certificate) bool {
+func (a *proofs) trustsTwin(o *Observation, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.authorities, func(twin *pki.Certificate) bool {
 		return sameKey(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
 	})
 }
 
-// current returns the observations that apply to the running processes of a member. They are of its evidence kind,
-// within their lease, of a process that was not replaced since, and not from the future.
-func (a *assessor) current(p *Party, m *Member) []*Observation {
-	var out []*Observation
-	for i := range m.Observations {
-		o := &m.Observations[i]
-		switch {
-		case o.Kind != p.Kind, !m.Runs(o), a.fromTheFuture(o):
-			continue
-		case p.Kind == Mounted && o.Address != p.Mounts.Place(), !o.Expires.After(a.now):
-			continue
-		}
-		out = append(out, o)
-	}
-	return out
-}
-
-// longestLease is the longest that a configuration may ask for.
-const longestLease = 30 * 24 * time.Hour
-
-// ObservedAhead reports whether a clock that was ahead, and is not any more, made an observation, or prolonged it.
-func (o *Observation) ObservedAhead(now time.Time) bool {
-	return o.aheadUntil().After(now)
-}
-
-// aheadUntil returns until when only a clock that is ahead can have written the observation.
-func (o *Observation) aheadUntil() time.Time {
-	written := o.Expires.Add(-longestLease)
-	if o.ObservedAt.After(written) {
-		written = o.ObservedAt
-	}
-	return written.Add(-maxClockSkew)
-}
-
-// fromTheFuture reports whether an observation, or the process that it is of, is from a time that has not come.
-func (a *assessor) fromTheFuture(o *Observation) bool {
-	return o.ObservedAhead(a.now) || a.ahead(o.StartedAt)
-}
-
-// ofTheFuture returns an observation of a member from the future, nil if there is none. It proves nothing, except
-// that an unknown process exists.
-func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
-	for i := range m.Observations {
-		if o := &m.Observations[i]; o.Kind == p.Kind && a.fromTheFuture(o) {
-			return o
-		}
-	}
-	return nil
-}
-
 // observed returns the current observations of all live processes of a member, or why one is lacking.
-func (a *assessor) observed(p *Party, m *Member) ([]*Observation, proof) {
+func (a *proofs) observed(p *Party, m *Member) ([]*Observation, proof) {
 	seen := a.observations[m]
 	if p.unwatched {
 		// Its lease may last, but a replacement of the process would go unnoticed.
@@ -180,7 +143,7 @@ func (a *assessor) observed(p *Party, m *Member) ([]*Observation, proof) {
 }
 
 // unobserved says why there is no current observation.
-func (a *assessor) unobserved(p *Party, m *Member) proof {
+func (a *proofs) unobserved(p *Party, m *Member) proof {
 	if m.Pod != nil && m.Pod.Process == "" && p.Kind != Acknowledgement {
 		return proof{reason: ReasonNotObserved, message: "runs no container at the moment"}
 	}

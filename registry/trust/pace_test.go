@@ -168,7 +168,7 @@ func TestPaceProperties(t *testing.T) {
 			}
 			for i := range w.d.Leaves {
 				l := &w.d.Leaves[i]
-				urgent := l.Certificate == nil || newAssessor(&w.d, w.now).rotationRequested(&l.Object)
+				urgent := l.Certificate == nil || decide(&w.d, w.now).rotationRequested(&l.Object)
 				listed := slices.ContainsFunc(a.Actions, func(x Action) bool { return x.Object == l.Name })
 				alone := len(a.Actions) == 1 && a.Actions[0].Kind != IssueLeaf
 				if urgent && !listed && !alone {

@@ -49,14 +49,14 @@ func (r *Refusal) Error() string { return string(r.Invariant) + ": " + r.Message
 // PlanRotation lists the steps to rotate target, the signer or a leaf of the domain, from the present state. It
 // returns a *Refusal if a rotation of the domain is in flight (OneRotation) or the target cannot be rotated.
 func PlanRotation(d *Domain, target string, now time.Time) (*Plan, error) {
-	a := newAssessor(d, now)
+	a := decide(d, now)
 	if l := a.leaves[target]; l != nil {
 		return a.planLeaf(l)
 	}
 	if target != d.Signer.Name {
 		return nil, &Refusal{Invariant: ContentDecides, Message: secret(target) + " is no signer and no leaf of trust domain " + d.Name}
 	}
-	if stage := a.stage(); stage != Stable {
+	if stage := a.stage; stage != Stable {
 		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
 			"a rotation of trust domain %s is in flight (stage %s); wait until it is Stable, or abort it", d.Name, stage)}
 	}
@@ -66,13 +66,13 @@ func PlanRotation(d *Domain, target string, now time.Time) (*Plan, error) {
 	return finish(a.planSigner()), nil
 }
 
-func (a *assessor) planLeaf(l *Leaf) (*Plan, error) {
+func (a *decision) planLeaf(l *Leaf) (*Plan, error) {
 	best, against := a.bestSigner(l.Name)
 	if best == nil || l.Problem != nil {
 		return nil, &Refusal{Invariant: TrustBeforeUse, Message: secret(l.Name) + " cannot be reissued now: " + firstMessage(l, against)}
 	}
 	return finish(&Plan{Target: l.Name, Steps: []Step{{
-		Stage: a.stage(), Action: IssueLeaf, Object: secret(l.Name),
+		Stage: a.stage, Action: IssueLeaf, Object: secret(l.Name),
 		Message: "issue a new pair, signed by " + best.Subject,
 	}}}), nil
 }
@@ -87,7 +87,7 @@ func firstMessage(l *Leaf, against []Blocker) string {
 	return "its signer cannot be used"
 }
 
-func (a *assessor) planSigner() *Plan {
+func (a *decision) planSigner() *Plan {
 	d := a.d
 	signer, bundle := secret(d.Signer.Name), configMap(d.Bundle.Name)
 	p := &Plan{Target: d.Signer.Name}
@@ -131,7 +131,7 @@ func (a *assessor) planSigner() *Plan {
 
 // issuedFirst returns the leaves, in order, that are issued before the new CA is promoted. The renewal of its leaves
 // is the evidence of a party of the kind Renewed. Leaves that such a party does not verify need not wait for it.
-func (a *assessor) issuedFirst() (order []string, issued map[string]bool) {
+func (a *decision) issuedFirst() (order []string, issued map[string]bool) {
 	waiting := map[*Party]bool{}
 	for _, p := range a.parties {
 		if p.Kind == Renewed && len(p.Members) > 0 {
@@ -161,7 +161,7 @@ func holdsOnly(p *Party, leaves map[string]bool) bool {
 }
 
 // planBlockers returns what would hold the rotation up if it began now.
-func (a *assessor) planBlockers() []Blocker {
+func (a *decision) planBlockers() []Blocker {
 	var out []Blocker
 	for _, problem := range a.problems() {
 		if problem.blocks() {
@@ -181,9 +181,9 @@ func (a *assessor) planBlockers() []Blocker {
 }
 
 // waitsForNobody returns the leaves without a known verifier or holder: a rotation would wait at them for ever.
-func (a *assessor) waitsForNobody() []Blocker {
+func (a *decision) waitsForNobody() []Blocker {
 	var out []Blocker
-	for _, b := range append(a.waitsForAll(a.newest()), a.undelivering().blockers...) {
+	for _, b := range append(a.waitsForAll(a.newest()), a.undelivered.blockers...) {
 		if b.Reason == ReasonNoVerifier || b.Reason == ReasonNoHolder {
 			out = append(out, b)
 		}
@@ -192,7 +192,7 @@ func (a *assessor) waitsForNobody() []Blocker {
 }
 
 // assumptions describes, as the end of a message, what is assumed of members that are not observed.
-func (a *assessor) assumptions() string {
+func (a *decision) assumptions() string {
 	var out []string
 	for _, p := range a.parties {
 		switch p.Kind {
@@ -232,7 +232,7 @@ func membersOf(parties []*Party) []string {
 	return sortedSet(out)
 }
 
-func (a *assessor) holders() []string {
+func (a *decision) holders() []string {
 	var out []string
 	for p, m := range each(a.parties) {
 		if len(m.Holds) > 0 {
@@ -240,6 +240,19 @@ func (a *assessor) holders() []string {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// breaksNow lists the leaves, with their verifiers, that would be refused if the active CA were distrusted at once.
+func (a *decision) breaksNow() []string {
+	if a.d.Signer.Active == nil {
+		return nil
+	}
+	var out []string
+	for _, leaf := range a.under[a.d.Signer.Active.Fingerprint] {
+		_, name, _ := strings.Cut(leaf, "/")
+		out = append(out, leaf+" at "+strings.Join(membersOf(a.verifiers[name]), ", "))
+	}
 	return out
 }
 
@@ -254,12 +267,12 @@ func finish(p *Plan) *Plan {
 // PlanAbort lists the steps that undo a rotation in flight. It returns a *Refusal if there is none, or if the new CA
 // has signed a leaf already.
 func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
-	a := newAssessor(d, now)
+	a := decide(d, now)
 	s := &d.Signer
 	switch {
 	case s.Next == nil:
 		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
-			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage())}
+			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage)}
 	case !a.abortable():
 		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
 	}

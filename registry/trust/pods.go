@@ -128,18 +128,6 @@ func (p *Party) unlisted() []Blocker {
 // unpopulated reports whether no pod of a party of pods runs now.
 func unpopulated(p *Party) bool { return p.OfPods && !p.Unlisted && len(p.Members) == 0 }
 
-// scaledToZero marks a party of pods as empty if none runs now and the roster says that some did: new pods load what
-// is published then. A selector that never selected a pod may be wrong. It proves as little as any other missing
-// answer.
-func (a *assessor) scaledToZero(p *Party) *Party {
-	if !unpopulated(p) || a.d.Roster == nil || !slices.Contains(a.d.Roster.Populated, p.populatedName()) {
-		return p
-	}
-	out := *p
-	out.empty = true
-	return &out
-}
-
 // populatedName is the name of a party of pods with a hash of its selector. That one selector has selected a pod
 // proves nothing for another selector in its place.
 func (p *Party) populatedName() string {
@@ -150,18 +138,6 @@ func (p *Party) populatedName() string {
 	return p.Name + "/" + hex.EncodeToString(sum[:4])
 }
 
-// populated returns the names of the configured parties of pods that have a pod now, or had one by the roster.
-func (a *assessor) populated() []string {
-	var out []string
-	for i := range a.d.Parties {
-		p := &a.d.Parties[i]
-		if p.OfPods && (len(p.Members) > 0 || a.d.Roster != nil && slices.Contains(a.d.Roster.Populated, p.populatedName())) {
-			out = append(out, p.populatedName())
-		}
-	}
-	return sortedSet(out)
-}
-
 // neverPopulated names a party whose selector has never selected a pod, "" for none.
 func neverPopulated(parties []*Party) string {
 	for _, p := range parties {
@@ -170,15 +146,6 @@ func neverPopulated(parties []*Party) string {
 		}
 	}
 	return ""
-}
-
-func (r *Roster) withoutPods() *Roster {
-	if r == nil {
-		return nil
-	}
-	out := *r
-	out.Members = slices.DeleteFunc(slices.Clone(r.Members), func(m RosterMember) bool { return m.Pod })
-	return &out
 }
 
 // twiceChosen returns the pods that two parties select to verify the same leaf, one Problem for each pair of parties.

@@ -89,7 +89,7 @@ func TestOneOfManyCountsAsAmongThem(t *testing.T) {
 		if rapid.Bool().Draw(rt, "the party is not configured any more") {
 			w.d.Parties = w.d.Parties[1:]
 		}
-		parties := newAssessor(&w.d, w.now).parties
+		parties := decide(&w.d, w.now).parties
 		for _, party := range []string{"server", "client-a", "nobody"} {
 			for _, member := range []string{"pod-0", "pod-1", "client-a", "nobody"} {
 				var want, got []string
@@ -102,7 +102,7 @@ func TestOneOfManyCountsAsAmongThem(t *testing.T) {
 						want = append(want, says(p, m))
 					}
 				}
-				alone := newContent(&w.d, w.now).countedAs(party, member)
+				alone := newFacts(&w.d, w.now).countedAs(party, member)
 				for p, m := range each(alone) {
 					if m.Name == member {
 						got = append(got, says(p, m))

@@ -208,7 +208,7 @@ func TestPodsThatCount(t *testing.T) {
 				}
 			}
 			tt.edit(w)
-			a := newAssessor(&w.d, w.now)
+			a := decide(&w.d, w.now)
 			var got []string
 			for p, m := range each(a.parties) {
 				if p.Name == "server" && !a.idle[m] {

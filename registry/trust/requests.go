@@ -6,12 +6,13 @@ package trust
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
 
 // rotationRequested reports whether a recorded request, or DeletedDate, asks for a new certificate.
-func (a *assessor) rotationRequested(o *Object) bool {
+func (a *facts) rotationRequested(o *Object) bool {
 	return a.rotateRequest(o) != nil || o.DeletedDate() != ""
 }
 
@@ -31,7 +32,7 @@ func (o *Object) DeletedDate() string {
 }
 
 // requestText is the reason of a request, as the end of a clause.
-func (a *assessor) requestText(o *Object) string {
+func (a *facts) requestText(o *Object) string {
 	switch r := a.rotateRequest(o); {
 	case r == nil:
 		return " by deleting the annotation " + o.DeletedDate()
@@ -42,12 +43,12 @@ func (a *assessor) requestText(o *Object) string {
 }
 
 // rotateRequest returns the unanswered request to rotate an object, nil if there is none.
-func (a *assessor) rotateRequest(o *Object) *Request { return a.open(RequestRotate, o) }
+func (a *facts) rotateRequest(o *Object) *Request { return a.open(RequestRotate, o) }
 
 // abortRequest returns the request to abort the rotation in flight, nil if there is none.
-func (a *assessor) abortRequest() *Request { return a.open(RequestAbort, &a.d.Signer.Object) }
+func (a *facts) abortRequest() *Request { return a.open(RequestAbort, &a.d.Signer.Object) }
 
-func (a *assessor) open(kind RequestKind, o *Object) *Request {
+func (a *facts) open(kind RequestKind, o *Object) *Request {
 	r := a.requested(kind, o.Name)
 	if r == nil || r.answeredBy(o) {
 		return nil
@@ -59,7 +60,7 @@ func (r *Request) answeredBy(o *Object) bool {
 	return slices.Contains(strings.Fields(o.Annotations[AnnotationAnswered]), r.ID)
 }
 
-func (a *assessor) requested(kind RequestKind, name string) *Request {
+func (a *facts) requested(kind RequestKind, name string) *Request {
 	for i := range a.d.Requests {
 		if r := &a.d.Requests[i]; r.Kind == kind && r.Secret == name {
 			return r
@@ -70,7 +71,7 @@ func (a *assessor) requested(kind RequestKind, name string) *Request {
 
 // answers returns the annotation that names the request which a write answers, beside answered requests whose records
 // still exist. From that write on the request has no effect.
-func (a *assessor) answers(o *Object, r *Request) map[string]string {
+func (a *facts) answers(o *Object, r *Request) map[string]string {
 	if r == nil {
 		return nil
 	}
@@ -83,72 +84,72 @@ func (a *assessor) answers(o *Object, r *Request) map[string]string {
 	return map[string]string{AnnotationAnswered: strings.Join(ids, " ")}
 }
 
-// answered returns the requests whose records must be deleted: answered ones, aborts of a rotation that is over, and
-// those for objects that the domain does not have.
-func (a *assessor) answered(out *Assessment) []Action {
-	var actions []Action
-	for i := range a.d.Requests {
-		r := &a.d.Requests[i]
-		reason := a.answer(r, out.Stage)
-		if reason == "" {
-			continue
-		}
-		actions = append(actions, Action{
-			Kind: ClearRequest, ObjectKind: RecordKind, Object: r.Record, Request: r, Reason: reason,
-		})
-	}
-	return actions
-}
-
-// answer says why a request has no effect any more, "" while it has.
-func (a *assessor) answer(r *Request, stage Stage) string {
-	s := &a.d.Signer
-	switch object := a.requestedObject(r); {
-	case object == nil:
-		return "there is no Secret/" + r.Secret + " in the trust domain"
-	case r.answeredBy(object):
-		return "it was answered"
-	case r.Kind == RequestAbort && s.Next == nil:
-		return "there is nothing to abort in the stage " + string(stage)
-	}
-	return ""
-}
-
-func (a *assessor) requestedObject(r *Request) *Object {
-	if r.Secret == a.d.Signer.Name {
-		return &a.d.Signer.Object
-	}
-	if l := a.leaves[r.Secret]; l != nil && r.Kind == RequestRotate {
-		return &l.Object
-	}
-	return nil
-}
-
 // compromised reports whether a CA was declared compromised when its rotation began. Such a rotation takes the same
 // safe path, as nothing else keeps handshakes alive. But it is not paced, and the compromised CA signs only what is
 // missing or expired.
-func (a *assessor) compromised(ca *pki.Certificate) bool {
+func (a *facts) compromised(ca *pki.Certificate) bool {
 	return ca != nil && a.d.Signer.Annotations[AnnotationCompromised] == string(ca.Fingerprint)
 }
 
-func (a *assessor) anyCompromised() bool {
+func (a *facts) anyCompromised() bool {
 	return slices.ContainsFunc(a.d.Signer.slots(), a.compromised)
 }
 
-func (a *assessor) declaresCompromise() bool {
+func (a *facts) declaresCompromise() bool {
 	r := a.rotateRequest(&a.d.Signer.Object)
 	return r != nil && r.Compromised
 }
 
-// breaksNow lists the leaves, with their verifiers, that would be refused if the active CA were distrusted at once.
-func (a *assessor) breaksNow() []string {
-	if a.d.Signer.Active == nil {
-		return nil
+// longestWaiver bounds a waiver: after a month the member should leave the configuration.
+const longestWaiver = 30 * 24 * time.Hour
+
+// waiver returns the waiver in force for a member, or nil.
+func (a *facts) waiver(p *Party, m *Member) *Waiver {
+	for i := range a.d.Waivers {
+		w := &a.d.Waivers[i]
+		if w.Party == p.Name && w.Member == m.Name && a.inForce(w) {
+			return w
+		}
 	}
-	var out []string
-	for _, leaf := range a.under[a.d.Signer.Active.Fingerprint] {
-		_, name, _ := strings.Cut(leaf, "/")
-		out = append(out, leaf+" at "+strings.Join(membersOf(a.verifiers[name]), ", "))
+	return nil
+}
+
+// inForce reports whether a waiver has not ended and is for the current rotation.
+func (a *facts) inForce(w *Waiver) bool {
+	return w.Expires.After(a.now) && w.RotatedFrom == a.from()
+}
+
+// WaiversInForce returns the waivers that have not ended and are for the current rotation.
+func WaiversInForce(d *Domain, now time.Time) []Waiver {
+	// The CAs alone identify the rotation.
+	a := &facts{d: d, now: now}
+	return slices.DeleteFunc(slices.Clone(d.Waivers), func(w Waiver) bool { return !a.inForce(&w) })
+}
+
+// RotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. It is "" if
+// there is none.
+func RotatedFrom(d *Domain) pki.Fingerprint { return (&facts{d: d}).from() }
+
+func (a *facts) from() pki.Fingerprint {
+	if ca := a.rotatedFrom(); ca != nil {
+		return ca.Fingerprint
 	}
-	return out
+	return ""
+}
+
+// rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA; nil if there
+// is none. If its key was lost, its anchor tells. It reads only CAs: the evidence of members depends on their
+// waivers, and those depend on this. A CA that was renewed with its key is no other CA.
+func (a *facts) rotatedFrom() *pki.Certificate {
+	s := &a.d.Signer
+	from := s.Active
+	if s.Next != nil && from != nil {
+		return from
+	}
+	for _, ca := range slices.Concat(s.Previous, a.earlier()) {
+		if !sameKey(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || from == nil || ca.NotBefore.After(from.NotBefore)) {
+			from = ca
+		}
+	}
+	return from
 }

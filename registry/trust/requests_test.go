@@ -34,7 +34,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, o := newAssessor(&Domain{}, start), &Object{Name: "x", Annotations: tt.annotations}
+			a, o := decide(&Domain{}, start), &Object{Name: "x", Annotations: tt.annotations}
 			if got := a.rotationRequested(o); got != tt.want {
 				t.Errorf("requested %t", got)
 			}

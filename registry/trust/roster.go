@@ -4,7 +4,6 @@
 package trust
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,328 +11,367 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// RequestKind says what a request asks for.
-type RequestKind string
-
-// Request kinds.
-const (
-	RequestRotate RequestKind = "Rotate"
-	RequestAbort  RequestKind = "Abort"
-)
-
-// Request is a user's request. It is answered once: the write that answers it names it on the Secret
-// (AnnotationAnswered), then its record is deleted.
-type Request struct {
-	// ID is the UID of the record, Record its name.
-	ID, Record string
-	Kind       RequestKind
-	// Secret that the request is about.
-	Secret string
-	// Reason, for people.
-	Reason string
-	// Compromised says that the key must not be trusted any longer than needed.
-	Compromised bool
+// roster are the members that count, and what was observed of those that run: the second step of an assessment.
+type roster struct {
+	*facts
+	// parties as they count, verifiers of each leaf by its name.
+	parties   []*Party
+	verifiers map[string][]*Party
+	// named are the members of the configuration, set if there is a roster to compare them with.
+	named *names
+	// held are the names of the leaves that a member is known to present.
+	held map[string]bool
+	// observations are those of each member that apply to its running processes.
+	observations map[*Member][]*Observation
+	// idle are the members that cannot run yet. startedWith are the leaves of the members that the record has as
+	// started.
+	idle        map[*Member]bool
+	startedWith []string
+	// until is when time alone changes the facts or what was observed.
+	until moments
 }
 
-// Roster records the members and leaves that count. It grows freely. A member leaves it only by proof of absence. To
-// pass over a present member, an operator waives it (Waiver).
-type Roster struct {
-	// ResourceVersion of the record.
-	ResourceVersion string
-	// Signers are the names of all Secrets that were the signer of the domain, ordered. Their CAs are the domain's
-	// own.
-	Signers []string
-	// Members ordered by party and member.
-	Members []RosterMember
-	// Leaves are the names of the leaf Secrets, ordered.
-	Leaves []string
-	// Populated are the parties of pods whose selector has ever selected a pod (Party.populatedName), ordered.
-	Populated []string
-	// Issued says that leaves were ever issued: a started member may present one that no Secret holds any more. It is
-	// recorded before the first leaf.
-	Issued bool
-	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. A CA is added
-	// before its first leaf. NeverSigned are the CAs whose rotation was aborted before that. They sign nothing any
-	// more, so no member presents their leaves. Both are writes to the same record, so a deposed leader cannot make a
-	// CA both.
-	MayHaveSigned, NeverSigned []pki.Fingerprint
-}
-
-// MaxUnpromoted bounds the lists of CAs in a roster to the latest rotations.
-const MaxUnpromoted = 16
-
-// RosterMember is one member as it counts.
-type RosterMember struct {
-	Party, Member string
-	// Instance of the Member.
-	Instance string
-	// Pod says that the member is a pod.
-	Pod  bool
-	Kind EvidenceKind
-	// Grace of the Party.
-	Grace time.Duration
-	// Verifies and Presents are names of leaves.
-	Verifies, Presents []string
-	// VerifiesNothing of the Party.
-	VerifiesNothing bool
-	// Started says that the member may be running: its leaves were ever issued, or it was observed.
-	Started bool
-	// Absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
-	// member.
-	Absent string
-	// Observations of the member, as in Member. They are not part of the record.
-	Observations []Observation
-}
-
-// RefusedWrite is a write that the API server refuses to the controller. With VerbRestart it is a workload restart
-// that is held.
-type RefusedWrite struct {
-	// Object as Kind/name.
-	Object string
-	// Verb of the request, and the Answer to it.
-	Verb, Answer string
-	Since        time.Time
-}
-
-// VerbRestart is not a verb of the API. It marks a rotation that waits for the pods of a workload to restart.
-const VerbRestart = "restart"
-
-// roster returns what must be recorded of the members that count now. It is computed once.
-func (a *assessor) roster() *Roster {
-	if a.toRecord == nil {
-		a.toRecord = a.newRoster()
+func newRoster(f *facts) *roster {
+	a := &roster{
+		facts: f, until: f.until, startedWith: presentedByStarted(f.d.Roster),
+		verifiers:    make(map[string][]*Party, len(f.d.Leaves)),
+		held:         map[string]bool{},
+		observations: map[*Member][]*Observation{},
 	}
-	return a.toRecord
+	if f.d.Roster != nil {
+		a.named = namesOf(f.d, nil)
+	}
+	a.parties = a.counted()
+	for _, p := range a.parties {
+		a.addParty(p)
+	}
+	a.idle = a.notStarted()
+	return a
 }
 
-func (a *assessor) newRoster() *Roster {
-	out := &Roster{Signers: []string{a.d.Signer.Name}, Populated: a.populated()}
-	byMember := map[string]*RosterMember{}
-	// The parties are nearly in the order of a roster.
-	var keys []string
-	for p, m := range each(a.parties) {
-		r := a.rosterMember(p, m)
-		key := AbsenceKey(r)
-		if before := byMember[key]; before != nil {
-			before.join(r)
+// addParty indexes a party that counts.
+func (a *roster) addParty(p *Party) {
+	for _, name := range p.Verifies {
+		a.verifiers[name] = append(a.verifiers[name], p)
+	}
+	for i := range p.Members {
+		m := &p.Members[i]
+		a.observations[m] = a.current(p, m)
+		for _, o := range a.observations[m] {
+			a.until.add(o.Expires)
+		}
+		if o := a.ofTheFuture(p, m); o != nil {
+			a.until.add(o.aheadUntil())
+		}
+		a.until.add(m.recoveredUntil().Add(time.Nanosecond))
+		for _, name := range m.Holds {
+			a.held[name] = true
+		}
+	}
+	if p.empty || p.Unlisted {
+		for _, name := range p.Presents {
+			a.held[name] = true
+		}
+	}
+}
+
+// counted returns the parties as they count. In flight these are the parties of the configuration, and every member
+// that has counted in the rotation, by the evidence that was required then. At rest the configuration decides.
+//
+// While its party is configured, a node's member counts until it is proven to be gone or released by name: a changed
+// label stops no process. By removing the party, the operator says not to wait for its members. The exception is an
+// unreleased leaf: a member that alone presents one still counts.
+//
+//	            in the configuration      in the roster              counts
+//	in flight   yes                       no                         as configured
+//	in flight   yes                       with another evidence kind by both
+//	in flight   no                        yes                        as recorded
+//	at rest     no, but its party         yes, a member of a node,   as recorded
+//	                                      that is not released
+//	at rest     no                        yes, of a node, and alone  as recorded
+//	                                      presents an unreleased leaf
+//	at rest     no                        yes, a pod                 no
+//	at rest     no                        yes, otherwise             no
+//	any         no, or another instance   yes, proven to be absent   no
+func (a *roster) counted() []*Party {
+	parties := make([]*Party, 0, len(a.d.Parties))
+	for i := range a.d.Parties {
+		parties = append(parties, a.scaledToZero(&a.d.Parties[i]))
+	}
+	if a.d.Roster == nil {
+		return parties
+	}
+	for i := range a.d.Roster.Members {
+		if p := a.recorded(a.named, &a.d.Roster.Members[i]); p != nil {
+			parties = append(parties, p)
+		}
+	}
+	return parties
+}
+
+// countedAs returns the parties of counted with that name, with only the members of that name. It saves callers that
+// need one of thousands of members the full list.
+func (a *facts) countedAs(party, member string) []*Party {
+	var out []*Party
+	for i := range a.d.Parties {
+		if a.d.Parties[i].Name != party {
 			continue
 		}
-		byMember[key] = r
-		keys = append(keys, key)
+		p := a.d.Parties[i]
+		p.Members = slices.DeleteFunc(slices.Clone(p.Members), func(m Member) bool { return m.Name != member })
+		out = append(out, &p)
 	}
-	out.MayHaveSigned, out.NeverSigned = a.unpromoted()
-	out.Issued = a.hasLeaves()
-	if before := a.d.Roster; before != nil {
-		out.ResourceVersion, out.Issued = before.ResourceVersion, out.Issued || before.Issued
-		out.Signers = append(out.Signers, before.Signers...)
-		if !a.unrotated {
-			out.Leaves = a.unreleased(before.Leaves)
-		}
-		keys = append(keys, a.markAbsences(byMember, before)...)
+	if a.d.Roster == nil {
+		return out
 	}
-	for i := range a.d.Leaves {
-		out.Leaves = append(out.Leaves, a.d.Leaves[i].Name)
-	}
-	for _, key := range keys {
-		if r := byMember[key]; r != nil {
-			out.Members = append(out.Members, *r)
-		}
-	}
-	slices.SortFunc(out.Members, compareMembers)
-	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
-	return out
-}
-
-// unpromoted returns the roster's lists of CAs that were not promoted. They are kept after the rotation: a reader
-// with a stale signer must not remove anything from them.
-func (a *assessor) unpromoted() (mayHaveSigned, neverSigned []pki.Fingerprint) {
-	next, before := a.d.Signer.Next, a.d.Roster
-	switch {
-	case before != nil:
-		mayHaveSigned, neverSigned = before.MayHaveSigned, before.NeverSigned
-	case next != nil:
-		// The record of next is lost.
-		mayHaveSigned = []pki.Fingerprint{next.Fingerprint}
-	}
-	if next != nil && !a.dropsNext() {
-		// The abort was withdrawn.
-		neverSigned = slices.DeleteFunc(slices.Clone(neverSigned), func(f pki.Fingerprint) bool { return f == next.Fingerprint })
-	}
-	return mayHaveSigned, neverSigned
-}
-
-// mayHaveSigned reports whether leaves may have been signed by a CA that was not promoted. neverSigned reports that
-// none were, and none will be. Both are false while nothing is recorded: the CA does not sign yet.
-func (a *assessor) mayHaveSigned(ca *pki.Certificate) bool {
-	return a.d.Roster != nil && slices.Contains(a.d.Roster.MayHaveSigned, ca.Fingerprint)
-}
-
-func (a *assessor) neverSigned(ca *pki.Certificate) bool {
-	return a.d.Roster != nil && slices.Contains(a.d.Roster.NeverSigned, ca.Fingerprint)
-}
-
-// recordNeverSigned closes next to signing before an abort drops it.
-func (a *assessor) recordNeverSigned(*Assessment) *Action {
-	next := a.d.Signer.Next
-	if !a.dropsNext() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
-		return nil
-	}
-	roster := *a.roster()
-	roster.NeverSigned = latest(roster.NeverSigned, next)
-	return rosterAction(a.d, &roster, next.Subject+" has signed nothing, and is not to")
-}
-
-// recordIssue updates the roster before the first leaf of the domain is issued, and before the first leaf of next.
-func (a *assessor) recordIssue(issues []Action) *Action {
-	next, roster := a.d.Signer.Next, *a.roster()
-	opens := next != nil && !a.mayHaveSigned(next) && slices.ContainsFunc(issues, func(i Action) bool { return i.Authority == next.Fingerprint })
-	if len(issues) == 0 || a.rosterRefused() || roster.Issued && !opens {
-		return nil
-	}
-	roster.Issued = true
-	if opens {
-		roster.MayHaveSigned = latest(roster.MayHaveSigned, next)
-		return rosterAction(a.d, &roster, next.Subject+" is about to sign")
-	}
-	return rosterAction(a.d, &roster, "the first leaves are about to be issued")
-}
-
-// hasLeaves reports whether leaves are live that another issuer made, or that no Secret holds.
-func (a *assessor) hasLeaves() bool {
-	return a.lives > 0 || a.d.Unlisted != nil && a.d.Signer.Active != nil
-}
-
-// opensNext reports whether an action records that next is about to sign.
-func (a *assessor) opensNext(action *Action) bool {
-	next := a.d.Signer.Next
-	return action.Kind == RecordRoster && next != nil && !a.mayHaveSigned(next) && slices.Contains(action.Roster.MayHaveSigned, next.Fingerprint)
-}
-
-func latest(list []pki.Fingerprint, ca *pki.Certificate) []pki.Fingerprint {
-	list = append(slices.Clone(list), ca.Fingerprint)
-	return list[max(0, len(list)-MaxUnpromoted):]
-}
-
-// markAbsences records the proofs that members are gone. Absent members stay in the roster while a rotation lasts,
-// for people, and while a leaf exists that they alone presented. A pod that is gone leaves at once, as no other pod
-// has its UID. It returns the keys of the members that it adds.
-func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) (added []string) {
-	for i := range before.Members {
-		if a.named.of(&before.Members[i]) != nil {
+	named := namesOf(a.d, &memberKey{party, member})
+	configured := len(out) > 0
+	for i := range a.d.Roster.Members {
+		r := &a.d.Roster.Members[i]
+		// Of a party that only the roster has, the caller asks whether any member counts.
+		if r.Party != party || (configured && r.Member != member) {
 			continue
 		}
-		r := before.Members[i]
-		r.Observations = nil
-		switch counts := members[AbsenceKey(&r)]; {
-		case counts != nil && r.Pod && a.d.Absences[AbsenceKey(&r)] != "":
-			delete(members, AbsenceKey(&r))
-		case counts != nil:
-			counts.Absent = a.d.Absences[AbsenceKey(&r)]
-		case r.Absent != "" && !r.Pod && (!a.unrotated || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
-			members[AbsenceKey(&r)] = &r
-			added = append(added, AbsenceKey(&r))
-		}
-	}
-	return added
-}
-
-func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
-	return &RosterMember{
-		Party: p.Name, Member: m.Name, Instance: m.Instance, Pod: m.Pod != nil, Kind: p.Kind, Grace: p.Grace,
-		Verifies: sortedSet(p.Verifies), VerifiesNothing: p.VerifiesNothing, Presents: sortedSet(m.Holds), Started: !a.idle[m],
-	}
-}
-
-// join adds what a member was recorded with. The evidence kind that was recorded first stays.
-func (r *RosterMember) join(recorded *RosterMember) {
-	r.Kind = recorded.Kind
-	r.Grace = max(r.Grace, recorded.Grace)
-	r.Verifies = sortedSet(append(r.Verifies, recorded.Verifies...))
-	r.Presents = sortedSet(append(r.Presents, recorded.Presents...))
-	r.VerifiesNothing = r.VerifiesNothing && recorded.VerifiesNothing
-	r.Started = r.Started || recorded.Started
-}
-
-func sortedSet(in []string) []string {
-	if len(in) == 1 {
-		return slices.Clip(in)
-	}
-	return slices.Compact(slices.Sorted(slices.Values(in)))
-}
-
-// Abandoned returns the leaves whose every presenting member is proven to be gone.
-func Abandoned(d *Domain) map[string]bool {
-	if d.Roster == nil {
-		return nil
-	}
-	out := map[string]bool{}
-	named := namesOf(d, nil)
-	for i := range d.Roster.Members {
-		r := &d.Roster.Members[i]
-		gone := r.Absent != "" && named.of(r) == nil
-		for _, name := range r.Presents {
-			if before, seen := out[name]; !seen || before {
-				out[name] = gone
-			}
+		if p := a.recorded(named, r); p != nil {
+			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
+// recorded returns the party of a roster member as far as it differs from the configuration. It is nil if the
+// configuration says the same, or if the member does not count.
+func (a *facts) recorded(named *names, r *RosterMember) *Party {
+	at := named.of(r)
+	if at == nil {
+		if r.Absent != "" || (a.unrotated && !countsAtRest(a.d, r)) {
+			return nil
+		}
+		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+		if r.Pod {
+			// The pod is not observed any more. It may have started since it was recorded as not started.
+			p.Members[0].Pod = &Pod{Started: true}
+		}
+		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
+		return p
+	}
+	if a.unrotated || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
+		return nil
+	}
+	member := *at.member
+	member.Holds = a.unreleased(r.Presents)
+	p := r.party(member)
+	p.Verifies, p.unwatched, p.Mounts = a.stillVerified(r), watched(r.Kind) && at.party.Kind != r.Kind, at.party.Mounts
+	return p
+}
 
-func (r *Roster) same(other *Roster) bool {
-	if other == nil || r.Issued != other.Issued || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) ||
-		!slices.Equal(r.Populated, other.Populated) ||
-		!slices.Equal(r.MayHaveSigned, other.MayHaveSigned) || !slices.Equal(r.NeverSigned, other.NeverSigned) {
+// countsAtRest reports whether an unconfigured member of the roster counts although no rotation is in flight. That is
+// a node's member which its party no longer selects, and which is not released. In any case it counts if it alone
+// presents an unreleased leaf.
+func countsAtRest(d *Domain, r *RosterMember) bool {
+	if r.Instance == "" || r.Pod {
 		return false
 	}
-	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
-		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Pod == y.Pod && x.Kind == y.Kind && x.Grace == y.Grace &&
-			slices.Equal(x.Verifies, y.Verifies) && slices.Equal(x.Presents, y.Presents) &&
-			x.VerifiesNothing == y.VerifiesNothing && x.Started == y.Started && x.Absent == y.Absent
+	released := slices.Contains(d.ReleasedMembers, r.Party+"/"+r.Member)
+	return d.Party(r.Party) != nil && !released || slices.ContainsFunc(r.Presents, func(leaf string) bool {
+		return !slices.Contains(d.Released, leaf) && !d.holds(leaf)
 	})
 }
 
-// recordRoster writes the roster before any other action, unless that write is refused. Only what makes a key waits
-// for it, not what restores leaves. At rest pods come and go unrecorded. They are recorded before a key is made, and
-// in flight.
-func (a *assessor) recordRoster(*Assessment) *Action {
-	if a.rosterRefused() || !a.rosterDue() || a.unrotated && a.roster().withoutPods().same(a.d.Roster.withoutPods()) {
+// scaledToZero marks a party of pods as empty if none runs now and the roster says that some did: new pods load what
+// is published then. A selector that never selected a pod may be wrong. It proves as little as any other missing
+// answer.
+func (a *roster) scaledToZero(p *Party) *Party {
+	if !unpopulated(p) || a.d.Roster == nil || !slices.Contains(a.d.Roster.Populated, p.populatedName()) {
+		return p
+	}
+	out := *p
+	out.empty = true
+	return &out
+}
+
+// stillVerified returns the leaves that a member of the roster verifies: the recorded ones, and the new ones that its
+// party verifies. If the party is gone, or verifies nothing any more, it may verify any new leaf.
+func (a *facts) stillVerified(r *RosterMember) []string {
+	if r.VerifiesNothing {
+		return r.Verifies
+	}
+	verified := slices.Clone(r.Verifies)
+	for i := range a.d.Parties {
+		if p := &a.d.Parties[i]; p.Name == r.Party && !p.VerifiesNothing {
+			return sortedSet(append(verified, p.Verifies...))
+		}
+	}
+	for i := range a.d.Leaves {
+		if name := a.d.Leaves[i].Name; !slices.Contains(a.d.Roster.Leaves, name) {
+			verified = append(verified, name)
+		}
+	}
+	return sortedSet(verified)
+}
+
+// covers reports whether a configured member must prove at least what was recorded of it.
+func covers(p *Party, m *Member, r *RosterMember, presents []string) bool {
+	return p.Kind == r.Kind && p.Grace >= r.Grace && (r.VerifiesNothing || !p.VerifiesNothing) &&
+		contains(p.Verifies, r.Verifies) && contains(m.Holds, presents)
+}
+
+// unconfigured returns the members, by MemberName, that count although the configuration does not name them.
+func (a *roster) unconfigured() []string {
+	var out []string
+	for p, m := range each(a.parties) {
+		if p.recorded && a.named.of(&RosterMember{Party: p.Name, Member: m.Name, Instance: m.Instance, Pod: m.Pod != nil}) == nil {
+			out = append(out, MemberName(p.Name, m.Name))
+		}
+	}
+	return sortedSet(out)
+}
+
+// current returns the observations that apply to the running processes of a member. They are of its evidence kind,
+// within their lease, of a process that was not replaced since, and not from the future.
+func (a *roster) current(p *Party, m *Member) []*Observation {
+	var out []*Observation
+	for i := range m.Observations {
+		o := &m.Observations[i]
+		switch {
+		case o.Kind != p.Kind, !m.Runs(o), a.fromTheFuture(o):
+			continue
+		case p.Kind == Mounted && o.Address != p.Mounts.Place(), !o.Expires.After(a.now):
+			continue
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// notStarted returns the members that cannot run yet: nodes' members for whose name no leaf was ever issued, and pods
+// without a started container. No rotation waits for them, as they load what is published when they start. They count
+// from their first leaf, or the first start of a container. A node that returns with another address may run with its
+// old leaf.
+func (a *roster) notStarted() map[*Member]bool {
+	idle := map[*Member]bool{}
+	for p, m := range each(a.parties) {
+		if !a.started(p, m) {
+			idle[m] = true
+		}
+	}
+	return idle
+}
+
+// started reports whether a member may be running. Without any sign it returns true.
+func (a *roster) started(p *Party, m *Member) bool {
+	switch {
+	case m.Pod != nil:
+		return m.Pod.Started
+	case m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met):
+		return true
+	case slices.ContainsFunc(m.Holds, a.wasIssued) || slices.ContainsFunc(m.Holds, a.wasPresented):
+		return true
+	case a.d.Roster == nil:
+		return a.anySeen()
+	}
+	at, _ := slices.BinarySearchFunc(a.d.Roster.Members, RosterMember{Party: p.Name, Member: m.Name}, compareMembers)
+	for i := at; i < len(a.d.Roster.Members); i++ {
+		r := &a.d.Roster.Members[i]
+		if r.Party != p.Name || r.Member != m.Name {
+			break
+		}
+		if r.Started {
+			return true
+		}
+	}
+	return false
+}
+
+// presentedByStarted returns the leaves of the members that are recorded as started, ordered.
+func presentedByStarted(roster *Roster) (leaves []string) {
+	if roster == nil {
 		return nil
 	}
-	return a.countAction()
-}
-
-func (a *assessor) rosterRefused() bool {
-	return slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
-}
-
-func (a *assessor) countAction() *Action {
-	roster := a.roster()
-	return rosterAction(a.d, roster, fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)))
-}
-
-func rosterAction(d *Domain, roster *Roster, reason string) *Action {
-	return &Action{
-		Kind: RecordRoster, ObjectKind: RecordKind, Object: RosterRecord(d.Name), ResourceVersion: roster.ResourceVersion,
-		Roster: roster, Reason: reason,
+	for i := range roster.Members {
+		if r := &roster.Members[i]; r.Started {
+			leaves = append(leaves, r.Presents...)
+		}
 	}
+	return sortedSet(leaves)
 }
 
-// withKey makes a key only after the members are recorded that must be proven before the key signs for all.
-func (a *assessor) withKey(action *Action) *Action {
-	if a.rosterDue() {
-		return a.countAction()
+// wasPresented reports whether a member of any party is recorded as started with a leaf.
+func (a *roster) wasPresented(leaf string) bool {
+	_, found := slices.BinarySearch(a.startedWith, leaf)
+	return found
+}
+
+// anyLive reports whether anything could be cut off at all. Unreadable leaves, and leaves that no Secret holds, count
+// as live.
+//
+// Missing Secrets prove nothing: processes outlive them. An unexpired anchor of the domain means that a leaf of it
+// may still be presented. So does a member that was observed to present a leaf, or is recorded to run.
+func (a *roster) anyLive() bool {
+	return a.anySeen() || a.anyLost()
+}
+
+// anySeen is anyLive without the leaves that are lost together with their CA.
+func (a *roster) anySeen() bool {
+	return a.lives+len(a.unreadable) > 0 || a.unlistedLive() || a.anyAnchor() || a.anyPresented()
+}
+
+// anyLost reports whether a member may present a leaf that is lost together with its CA.
+func (a *roster) anyLost() bool {
+	if active := a.d.Signer.Active; active != nil && !a.unsure(active) || a.d.Roster == nil || !a.d.Roster.Issued {
+		return false
 	}
-	return action
+	missing := func(name string) bool { return a.leaves[name] == nil || !a.leaves[name].Present }
+	for _, m := range each(a.parties) {
+		if !a.idle[m] && (a.d.Unlisted != nil || slices.ContainsFunc(m.Holds, missing)) {
+			return true
+		}
+	}
+	return false
 }
 
-// RosterRecord is the name of the record with the roster of a domain.
-func RosterRecord(domain string) string { return "roster." + domain }
+// anyPresented reports whether there is a current observation of a process that presents a leaf.
+func (a *roster) anyPresented() bool {
+	presents := func(o *Observation) bool { return len(o.Presents) > 0 }
+	for p, m := range each(a.parties) {
+		if !p.recorded && slices.ContainsFunc(a.observations[m], presents) {
+			return true
+		}
+	}
+	return false
+}
 
-// AbsenceKey names a member of a roster.
-func AbsenceKey(m *RosterMember) string { return m.Party + "/" + m.Member + "/" + m.Instance }
+// restorable reports whether the active CA, which all members trust already, can restore missing or expired leaves.
+// Their holders may still present what their Secrets no longer hold, so this is no fresh start. That holds even if
+// the bundle is lost too: it is rebuilt from the slots.
+func (a *roster) restorable() bool {
+	active := a.d.Signer.Active
+	return active != nil && active.ValidAt(a.now) && (len(a.d.Leaves) > 0 || a.formerHolders())
+}
+
+// formerHolders reports whether a member counts that is no longer configured and may present a leaf. A lost label, or
+// a removed party, stops no process.
+func (a *roster) formerHolders() bool {
+	for p, m := range each(a.parties) {
+		if p.recorded && len(m.Holds) > 0 && a.started(p, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// rostered reports whether a leaf counted when the rotation began.
+func (a *roster) rostered(leaf string) bool {
+	return a.d.Roster != nil && !a.unrotated && slices.Contains(a.d.Roster.Leaves, leaf) && !slices.Contains(a.d.Released, leaf)
+}
+
+// copiesAnchors reports whether the anchors in the Secret of a leaf are kept up to date. A Secret without anchors
+// needs none: no verifier uses it. A leaf that the configuration no longer names keeps them while a member that
+// presents it counts, as that may restart with them.
+func (a *roster) copiesAnchors(l *Leaf) bool {
+	named := !l.Unnamed || a.held[l.Name] && !l.Unadopted()
+	return named && len(l.Anchors) > 0 && l.Certificate != nil && l.Problem == nil && unwritable("", &l.Object) == nil
+}
 
 // Missing returns the members of the roster that count although the configuration does not name them. The caller
 // should look for proof that they are gone.

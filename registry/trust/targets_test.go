@@ -89,7 +89,7 @@ func TestTrustByCABundle(t *testing.T) {
 			publishedNext(w)
 			test.see(w)
 			p, m := w.party("kube-apiserver"), w.member("kube-apiserver")
-			before := newAssessor(&w.d, w.now).trusts(p, m, w.d.Signer.Next)
+			before := decide(&w.d, w.now).trusts(p, m, w.d.Signer.Next)
 			if before.proven || before.reason != test.reason || !strings.Contains(before.message, test.says) {
 				t.Errorf("got %+v, want %s: ...%s...", before, test.reason, test.says)
 			}
@@ -100,7 +100,7 @@ func TestTrustByCABundle(t *testing.T) {
 				at     time.Duration
 				proven bool
 			}{{test.after - time.Nanosecond, false}, {test.after, test.after > 0}, {time.Hour, test.after > 0}} {
-				if v := newAssessor(&w.d, w.now.Add(step.at)).trusts(p, m, w.d.Signer.Next); v.proven != step.proven {
+				if v := decide(&w.d, w.now.Add(step.at)).trusts(p, m, w.d.Signer.Next); v.proven != step.proven {
 					t.Errorf("after %s: %+v", step.at, v)
 				}
 			}

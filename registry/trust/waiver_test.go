@@ -79,7 +79,7 @@ func TestWaiverIsForOneRotation(t *testing.T) {
 			}
 			w.waive("client-a")
 			w.d.Waivers[0].Expires = w.now.Add(30 * day)
-			inForce := func() bool { return newAssessor(&w.d, w.now).waiver(w.party("client-a"), w.member("client-a")) != nil }
+			inForce := func() bool { return decide(&w.d, w.now).waiver(w.party("client-a"), w.member("client-a")) != nil }
 			if give.stage == Stable {
 				w.request("the one")
 			}

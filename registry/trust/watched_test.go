@@ -126,11 +126,11 @@ func TestUnsure(t *testing.T) {
 			leaf := w.leaf("server").Certificate
 			w.now = leaf.NotAfter.Add(time.Hour)
 			w.d.LookedAt = leaf.NotAfter.Add(-tt.looked)
-			if got := newAssessor(&w.d, w.now).unsure(leaf); got != tt.want {
+			if got := decide(&w.d, w.now).unsure(leaf); got != tt.want {
 				t.Errorf("%t, want %t", got, tt.want)
 			}
 			w.d.LookedAt = time.Time{}
-			if newAssessor(&w.d, w.now).unsure(leaf) {
+			if decide(&w.d, w.now).unsure(leaf) {
 				t.Error("it is unsure, and nobody has recorded a look")
 			}
 		})

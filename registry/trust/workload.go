@@ -48,6 +48,30 @@ type Progress struct {
 	Rolling bool
 }
 
+// contentDomain ends the prefix of the annotations with which a pod names its start contents.
+const contentDomain = ".content.certrotation.dev/"
+
+// ContentAnnotation is the annotation of a pod, and of its template, with the hash (registry/contenthash) of a Secret
+// or ConfigMap that the pod starts with.
+func ContentAnnotation(kind ObjectKind, name string) string {
+	return strings.ToLower(string(kind)) + contentDomain + name
+}
+
+// IsContentAnnotation reports whether an annotation names a content that a pod starts with.
+func IsContentAnnotation(key string) bool { return strings.Contains(key, contentDomain) }
+
+// NamesOther reports whether annotations name a content other than those in content or tolerated. A missing
+// annotation does not count. With the superseded contents of a Restart tolerated, true means that a start gate blocks
+// the pod.
+func NamesOther(annotations, content map[string]string, tolerated map[string][]string) bool {
+	for key, hash := range content {
+		if named, ok := annotations[key]; ok && named != hash && !slices.Contains(tolerated[key], named) {
+			return true
+		}
+	}
+	return false
+}
+
 // Restarts returns the workloads that are due to restart, or are restarting, at most one of each relying party. It
 // follows the order of the configuration. The next workload of a party is due when the one before is complete and its
 // pods have shown evidence. A workload that is restarting, or has no known progress, comes first.
@@ -59,7 +83,8 @@ func Restarts(d *Domain, now time.Time, progress map[Workload]Progress) []Restar
 	if !slices.ContainsFunc(d.Parties, func(p Party) bool { return len(p.Workloads) > 0 }) {
 		return nil
 	}
-	a, out := newAssessor(d, now), Assess(d, now)
+	a := decide(d, now)
+	out := a.assessment()
 	if !a.bundleSettled(out) {
 		return nil
 	}
@@ -73,7 +98,7 @@ func Restarts(d *Domain, now time.Time, progress map[Workload]Progress) []Restar
 }
 
 // bundleSettled reports whether the bundle is as it must be, as far as known, and no write of it is due.
-func (a *assessor) bundleSettled(out *Assessment) bool {
+func (a *decision) bundleSettled(out *Assessment) bool {
 	b := &a.d.Bundle
 	switch {
 	case a.d.RosterProblem != nil, a.d.Signer.Problem != nil, b.Problem != nil, out.ClockDoubted(), out.has(ReasonOutlived):
@@ -85,7 +110,7 @@ func (a *assessor) bundleSettled(out *Assessment) bool {
 }
 
 // restart returns the workload of a party that is due, nil if none is.
-func (a *assessor) restart(out *Assessment, p *Party, progress map[Workload]Progress) *Restart {
+func (a *decision) restart(out *Assessment, p *Party, progress map[Workload]Progress) *Restart {
 	content := a.contentOf(out, p)
 	if p.Kind != WorkloadRollout || p.Unlisted || content == nil {
 		return nil
@@ -116,7 +141,7 @@ func (a *assessor) restart(out *Assessment, p *Party, progress map[Workload]Prog
 
 // contentOf returns the annotations that name the contents of a party, nil while one is about to change or is
 // unusable.
-func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
+func (a *decision) contentOf(out *Assessment, p *Party) map[string]string {
 	content := map[string]string{}
 	if !p.VerifiesNothing {
 		content[ContentAnnotation(ConfigMapKind, a.d.Bundle.Name)] = a.d.Bundle.ContentHash
@@ -136,7 +161,7 @@ func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 
 // superseded returns the former contents of a party by annotation. Those of a leaf have the same certificate: a pod
 // that started with a former certificate is restarted in any case.
-func (a *assessor) superseded(p *Party) map[string][]string {
+func (a *decision) superseded(p *Party) map[string][]string {
 	out := map[string][]string{}
 	if !p.VerifiesNothing {
 		out[ContentAnnotation(ConfigMapKind, a.d.Bundle.Name)] = a.d.Bundle.Superseded
@@ -150,7 +175,7 @@ func (a *assessor) superseded(p *Party) map[string][]string {
 }
 
 // waitingFor returns the pods of a party, by workload, that must restart to provide what is needed.
-func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]string) map[Workload][]string {
+func (a *decision) waitingFor(out *Assessment, p *Party, content map[string]string) map[Workload][]string {
 	blocks := map[string]bool{}
 	for _, b := range out.Blockers {
 		if b.Party == p.Name {
@@ -177,7 +202,7 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 
 // presentsFormer reports whether a pod has started with a leaf that was replaced since. Expired evidence is enough,
 // as evidence is not renewed at rest: what a process has started with does not change.
-func (a *assessor) presentsFormer(m *Member, content map[string]string) bool {
+func (a *decision) presentsFormer(m *Member, content map[string]string) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
 		l, key := a.leaves[name], ContentAnnotation(SecretKind, name)
 		if l == nil || l.Certificate == nil || slices.ContainsFunc(m.Observations, func(o Observation) bool {
@@ -207,7 +232,7 @@ func hasAll(annotations, content map[string]string) bool {
 }
 
 // restarted describes what a rotation restarts, as the end of a message.
-func (a *assessor) restarted() string {
+func (a *decision) restarted() string {
 	var names []string
 	for i := range a.d.Parties {
 		for _, w := range a.d.Parties[i].Workloads {

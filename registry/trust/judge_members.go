@@ -29,7 +29,7 @@ func (e *domainEdit) membersKept() []Violation {
 
 // mistaken reports whether a member is taken for nonexistent: it was never observed, and an authorized operator has
 // waived it by name.
-func (a *assessor) mistaken(p *Party, m *Member) bool {
+func (a *decision) mistaken(p *Party, m *Member) bool {
 	return p.Kind.observed() && m.Pod == nil && len(m.Observations) == 0 && a.waiver(p, m) != nil
 }
 
@@ -43,7 +43,7 @@ func (e *domainEdit) promises(q, p *Party, m *Member) bool {
 	})
 }
 
-func (a *assessor) idleNamed(p *Party, member string) bool {
+func (a *decision) idleNamed(p *Party, member string) bool {
 	for i := range p.Members {
 		if m := &p.Members[i]; m.Name == member && a.idle[m] {
 			return true
@@ -93,15 +93,6 @@ func (e *domainEdit) moved(p, q *Party) []string {
 	return out
 }
 
-func (p *Party) member(name string) *Member {
-	for i := range p.Members {
-		if p.Members[i].Name == name {
-			return &p.Members[i]
-		}
-	}
-	return nil
-}
-
 // probesKept reports whether the same processes are probed in the same way. Interval and timeout do not matter to
 // evidence.
 func probesKept(was, is []Probe) bool {
@@ -111,6 +102,14 @@ func probesKept(was, is []Probe) bool {
 			return p == q
 		})
 	})
+}
+
+// mountsKept refuses that, during a rotation, the evidence of pods is read from other volumes.
+func mountsKept(p, q *Party) []Violation {
+	if p.Kind != Mounted || p.Mounts.Place() == q.Mounts.Place() {
+		return nil
+	}
+	return []Violation{{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: "what its pods have loaded would be read in other volumes, or under another key"}}
 }
 
 // wordsRefused refuses a party that needs no evidence, or only time, as the first known verifier or holder of a leaf.
@@ -140,7 +139,7 @@ func (e *domainEdit) wordsRefused() []Violation {
 
 func observedParty(p *Party) bool { return p.Kind.observed() && verifying(p) }
 
-func (a *assessor) heldByObserved(leaf string) bool {
+func (a *decision) heldByObserved(leaf string) bool {
 	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.observed() && p.holds(leaf) })
 }
 
@@ -236,8 +235,8 @@ func (e *domainEdit) stepsRefused() []Violation {
 }
 
 // possible returns the steps of a domain that cannot be undone, even if other steps must come first.
-func (a *assessor) possible() []string {
-	out := Assess(a.d, a.now)
+func (a *decision) possible() []string {
+	out := a.assessment()
 	var steps []string
 	for _, step := range []func(*Assessment) *Action{a.generateFirst, a.dropExpired, a.abort, a.promote, a.retire, a.destroyPrevious} {
 		action := step(out)

@@ -24,6 +24,14 @@ type proof struct {
 
 var proven = proof{proven: true}
 
+// by names the process that a proof is about, if there are several.
+func (v proof) by(o *Observation, seen []*Observation) proof {
+	if len(seen) > 1 {
+		v.message = "its process " + o.Instance + " " + v.message
+	}
+	return v
+}
+
 // lacking are the members without evidence of something. until is when time alone first changes that, zero if never.
 type lacking struct {
 	blockers []Blocker
@@ -40,8 +48,52 @@ func (l *lacking) add(p *Party, m *Member, v proof) {
 	}
 }
 
+// proofs are what each member has shown of each CA and leaf: the third step of an assessment.
+type proofs struct {
+	*roster
+	// untrusted are the members of a party without evidence of a CA. bare are the leaves whose Secrets lack it, and
+	// misfits those that it cannot sign. All have the CAs of the domain and those that signed its leaves.
+	untrusted map[trustKey]lacking
+	bare      map[pki.Fingerprint][]Blocker
+	misfits   map[pki.Fingerprint][]misfit
+	// undelivered are the members without evidence of presenting all their current leaves, and live leaves without a
+	// known holder: an older content of those may be live anywhere.
+	undelivered lacking
+	// former are the anchors of earlier generations that the domain must retire, in the order of the bundle.
+	former []*pki.Certificate
+	// until is when time alone changes the roster or a proof.
+	until moments
+}
+
+type trustKey struct {
+	party *Party
+	ca    pki.Fingerprint
+}
+
+func newProofs(r *roster) *proofs {
+	a := &proofs{
+		roster: r, until: r.until,
+		untrusted: map[trustKey]lacking{},
+		bare:      map[pki.Fingerprint][]Blocker{},
+		misfits:   map[pki.Fingerprint][]misfit{},
+	}
+	for _, ca := range r.signing() {
+		a.bare[ca.Fingerprint] = r.bareOf(ca)
+		a.misfits[ca.Fingerprint] = misfitsOf(r.d, ca)
+		for _, p := range r.parties {
+			untrusted := a.untrusting(p, ca)
+			a.untrusted[trustKey{p, ca.Fingerprint}] = untrusted
+			a.until.add(untrusted.until)
+		}
+	}
+	a.undelivered = a.undelivering()
+	a.until.add(a.undelivered.until)
+	a.former = slices.DeleteFunc(a.earlier(), a.inseparable)
+	return a
+}
+
 // trusts returns whether there is evidence that a member has loaded the anchor of ca.
-func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
+func (a *proofs) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	if a.waiver(p, m) != nil && !a.seenWithout(p, m, ca) {
 		return proven
 	}
@@ -58,7 +110,7 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
 }
 
-func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
+func (a *proofs) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
 	published, ok := a.published[ca.Fingerprint]
 	if !ok || !a.inBundle[ca.Fingerprint] {
 		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
@@ -81,12 +133,9 @@ func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof
 	return a.waitsFor(p, published, "is in its grace period for "+ca.Subject+" until ", "")
 }
 
-// bringsBack reports whether a CA can reissue what is lost before its verifiers load another one.
-func (a *assessor) bringsBack(ca *pki.Certificate) bool { return a.usable(ca) && a.established(ca) }
-
 // waitsFor is proven once the grace of a party, and the clock skew, have passed since a time. The message is text,
 // the end of the wait, and rest.
-func (a *assessor) waitsFor(p *Party, since time.Time, text, rest string) proof {
+func (a *proofs) waitsFor(p *Party, since time.Time, text, rest string) proof {
 	until := since.Add(p.Grace + a.d.ClockSkew.Abs())
 	if !until.After(a.now) {
 		return proven
@@ -95,7 +144,7 @@ func (a *assessor) waitsFor(p *Party, since time.Time, text, rest string) proof 
 }
 
 // trustsByRenewal takes renewed leaves for evidence: the leaves that a member holds are signed by ca, and presented.
-func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) proof {
+func (a *proofs) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) proof {
 	for _, name := range m.Holds {
 		l := a.leaves[name]
 		if l == nil || l.Certificate == nil || !l.Certificate.SignedBy(ca) {
@@ -120,15 +169,9 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) pro
 	return proven
 }
 
-// olderThanTwin reports whether a leaf proves nothing about a CA, as it was issued before the CA was renewed with the
-// same key.
-func (a *assessor) olderThanTwin(l *Leaf, ca *pki.Certificate) bool {
-	return len(a.twins(ca)) > 0 && l.issuedAt().Before(a.published[ca.Fingerprint])
-}
-
 // deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so
 // without a configured time the write proves nothing.
-func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
+func (a *proofs) deliversAfter(p *Party, l *Leaf) proof {
 	if p.Grace <= 0 {
 		return proof{reason: ReasonNotObserved, message: fmt.Sprintf(
 			"is not observed, and no delay is configured after which Secret/%s counts as presented", l.Name)}
@@ -136,27 +179,9 @@ func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
 	return a.waitsFor(p, l.issuedAt(), "counts as presenting Secret/"+l.Name+" from ", " on")
 }
 
-// issuedAt returns when a leaf was issued, never too early, because a grace period is a lower bound.
-func (l *Leaf) issuedAt() time.Time {
-	start := l.Certificate.NotBefore.Add(l.Policy.Profile.Backdate)
-	if t, err := time.Parse(time.RFC3339, l.Annotations[AnnotationIssuedAt]); err == nil && t.After(start) {
-		return t
-	}
-	return start
-}
-
-func (a *assessor) waitsForTrust(parties []*Party, ca *pki.Certificate) []Blocker {
-	var blockers []Blocker
-	for _, p := range parties {
-		blockers = append(blockers, a.untrusting(p, ca).blockers...)
-	}
-	return blockers
-}
-
 // untrusting lists the members of one party without evidence of ca.
-func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
-	key := trustKey{p, ca.Fingerprint}
-	if known, ok := a.trust[key]; ok {
+func (a *proofs) untrusting(p *Party, ca *pki.Certificate) lacking {
+	if known, ok := a.untrusted[trustKey{p, ca.Fingerprint}]; ok {
 		return known
 	}
 	var out lacking
@@ -170,7 +195,56 @@ func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 		}
 		out.add(p, m, a.trusts(p, m, ca))
 	}
-	a.trust[key] = out
+	return out
+}
+
+func (a *proofs) waitsForTrust(parties []*Party, ca *pki.Certificate) []Blocker {
+	var blockers []Blocker
+	for _, p := range parties {
+		blockers = append(blockers, a.untrusting(p, ca).blockers...)
+	}
+	return blockers
+}
+
+// countTrust counts the verifying members of parties, and those that trust ca (none if ca is nil).
+func (a *proofs) countTrust(parties []*Party, ca *pki.Certificate) (trusted, total int) {
+	all, behind := map[memberKey]bool{}, map[memberKey]bool{}
+	twice, once, late := repeated(parties), 0, 0
+	for _, p := range parties {
+		if p.VerifiesNothing {
+			continue
+		}
+		if !twice[p.Name] {
+			once += len(p.Members)
+			if ca != nil {
+				late += len(a.untrusting(p, ca).blockers) - len(p.unlisted())
+			}
+			continue
+		}
+		for i := range p.Members {
+			all[memberKey{p.Name, p.Members[i].Name}] = true
+		}
+		if ca != nil {
+			for _, b := range a.untrusting(p, ca).blockers {
+				if key := (memberKey{b.Party, b.Member}); all[key] {
+					behind[key] = true
+				}
+			}
+		}
+	}
+	if ca == nil {
+		return 0, once + len(all)
+	}
+	return once - late + len(all) - len(behind), once + len(all)
+}
+
+// repeated reports, by name, whether several parties have the name: they may share members.
+func repeated(parties []*Party) map[string]bool {
+	out := make(map[string]bool, len(parties))
+	for _, p := range parties {
+		_, again := out[p.Name]
+		out[p.Name] = again
+	}
 	return out
 }
 
@@ -194,7 +268,7 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 
 // waitsForAll lists the blockers of a promotion: leaves that the CA cannot sign, Secrets that lack it, members
 // without evidence of it, and leaves without a known verifier.
-func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
+func (a *proofs) waitsForAll(ca *pki.Certificate) []Blocker {
 	blockers := slices.Concat(a.unfit(ca), a.withoutAnchor(ca), a.waitsForTrust(a.parties, ca))
 	for i := range a.d.Leaves {
 		if l := &a.d.Leaves[i]; !l.Unnamed {
@@ -210,17 +284,11 @@ func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
 }
 
 // unverified returns the blocker of a leaf without a known verifier, none if there is one.
-func (a *assessor) unverified(leaf string) []Blocker {
+func (a *proofs) unverified(leaf string) []Blocker {
 	if slices.ContainsFunc(a.verifiers[leaf], verifying) {
 		return nil
 	}
 	return []Blocker{{Object: secret(leaf), Reason: ReasonNoVerifier, Message: noVerifier("this leaf") + neverPopulated(a.verifiers[leaf])}}
-}
-
-// verifying reports whether the party has known verifiers. A party of pods counts also when none runs now but some
-// did, or while they are not listed yet.
-func verifying(p *Party) bool {
-	return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty || p.Unlisted)
 }
 
 func noVerifier(what string) string {

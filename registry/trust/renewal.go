@@ -1,0 +1,108 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// signerDue returns when the active CA must be renewed, zero if there is none.
+func (a *facts) signerDue() time.Time {
+	s := &a.d.Signer
+	if s.Active == nil {
+		return time.Time{}
+	}
+	return a.due(&s.Object, s.Active, s.Policy)
+}
+
+// due returns when to renew a certificate: earlier than refresh by the object's share of the jitter, so that
+// certificates made together are not renewed together. The share depends only on the names of namespace and object.
+// It takes at most half of the time until refresh: a certificate that is due when it is made is made over and over.
+func (a *facts) due(o *Object, c *pki.Certificate, p Policy) time.Time {
+	if p.JitterPercent == 0 {
+		return refresh(c, p)
+	}
+	h := fnv.New32a()
+	// Writing to a hash never fails.
+	_, _ = h.Write([]byte(a.d.Namespace + "/" + o.Name))
+	const shares = 1000
+	at := refresh(c, p)
+	spread := c.NotAfter.Sub(c.NotBefore) / 100 * time.Duration(p.JitterPercent)
+	spread = max(0, min(spread, at.Sub(c.NotBefore.Add(p.Profile.Backdate))/2))
+	return at.Add(-spread / shares * time.Duration(h.Sum32()%shares))
+}
+
+// refresh returns the latest time to renew a certificate: at RenewAtPercent of its validity, or RenewBefore its end.
+// If the backdate already exceeds the percentage, it counts from when the certificate was made. If the signer
+// shortened the life of the certificate, RenewBefore shrinks in proportion. A certificate is never due when it is
+// made, or it would be made over and over.
+func refresh(c *pki.Certificate, p Policy) time.Time {
+	life, made := c.NotAfter.Sub(c.NotBefore), c.NotBefore.Add(p.Profile.Backdate)
+	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
+	if !at.After(made) {
+		at = made.Add(c.NotAfter.Sub(made) / 100 * time.Duration(p.RenewAtPercent))
+	}
+	renewBefore := p.RenewBefore
+	if full := p.Profile.Validity + p.Profile.Backdate; life < full {
+		renewBefore = time.Duration(float64(renewBefore) * float64(life) / float64(full))
+	}
+	if before := c.NotAfter.Add(-renewBefore); renewBefore > 0 && before.After(made) && before.Before(at) {
+		return before
+	}
+	return at
+}
+
+func dueSince(at time.Time) string {
+	return "it is due for renewal since " + at.UTC().Format(time.RFC3339)
+}
+
+// hostDifference compares the subject alternative names of a certificate with those that it should have. An IP
+// address that is repeated as a DNS name, as library-go writes it, is no difference.
+func hostDifference(c *pki.Certificate, want pki.Profile) (extra, missing []string) {
+	has := hosts(c.DNSNames, c.IPAddresses)
+	should := hosts(want.DNSNames, want.IPAddresses)
+	for _, h := range has {
+		if !slices.Contains(should, h) {
+			extra = append(extra, h)
+		}
+	}
+	for _, h := range should {
+		if !slices.Contains(has, h) {
+			missing = append(missing, h)
+		}
+	}
+	return extra, missing
+}
+
+func hosts(names, addresses []string) []string {
+	all := slices.Concat(names, addresses)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// policyDifference says how a certificate differs from the profile of its successor, "" if it does not. Validity is
+// ignored: it applies from the next certificate on.
+func policyDifference(c *pki.Certificate, want pki.Profile) string {
+	if extra, missing := hostDifference(c, want); len(extra)+len(missing) > 0 {
+		return fmt.Sprintf("its names differ from the configuration (missing %q, not required %q)", missing, extra)
+	}
+	switch {
+	case want.Key != "" && c.KeyAlgorithm != want.Key:
+		return keyDifference(c, want)
+	case c.CommonName != want.CommonName || !sameSet(c.Organizations, want.Organizations):
+		return fmt.Sprintf("its subject %s differs from the configuration (common name %q, organizations %q)", c.Subject, want.CommonName, want.Organizations)
+	case !sameSet(c.Usages, want.Usages):
+		return fmt.Sprintf("its usages %q differ from the configuration %q", c.Usages, want.Usages)
+	}
+	return ""
+}
+
+func keyDifference(c *pki.Certificate, want pki.Profile) string {
+	return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
+}
