@@ -3,9 +3,7 @@
 
 package trust
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Consents reports whether a configuration of the namespace may use an object with these annotations: read its key,
 // sign with it, overwrite, collect or copy it. Naming the object in the configuration is no consent, as the author of

@@ -26,7 +26,9 @@ type decision struct {
 	record *Roster
 }
 
-func newDecision(p *proofs) *decision { return &decision{proofs: p, stage: p.deriveStage(), record: p.toRecord()} }
+func newDecision(p *proofs) *decision {
+	return &decision{proofs: p, stage: p.deriveStage(), record: p.toRecord()}
+}
 
 func (a *decision) assessment() *Assessment {
 	out := &Assessment{

@@ -7,9 +7,18 @@
 //
 // A Domain is a snapshot of one trust domain. registry/view/inventory makes it from Secrets, ConfigMaps, Nodes, the
 // configuration, and records: requests, roster, waivers, evidence, refused writes, and the controller's clock skew.
-// Assess derives the stage, the blockers, the next actions, and finally when time alone changes them (recheck.go).
-// Judge returns the invariants that an edit of an object would break. JudgeAggregate, JudgeConfiguration and
-// JudgeRecord do so for other edits. PlanRotation lists the steps of a rotation before it starts.
+//
+// Assess is four steps (decide). Each is a value that is computed once, from the one before it and nothing else, and
+// says until when it holds:
+//
+//	facts     what the content says: chains, slots, anchors, which CA signed what, whether the clock is right
+//	roster    who counts, who runs, and what was observed of them
+//	proofs    what each has shown of each CA and leaf
+//	decision  the stage; from it the blockers, problems and actions of the Assessment
+//
+// A step embeds the one before it; steps_test.go keeps files from referring to a later step. Judge returns the
+// invariants that an edit of an object would break. JudgeAggregate, JudgeConfiguration and JudgeRecord do so for other
+// edits. PlanRotation lists the steps of a rotation before it starts.
 //
 // Everything here is a pure function of its arguments: no I/O, no randomness, no private key, no clock but the one
 // passed in. Values are never mutated after they are built, so goroutines may share them. The package starts none.
@@ -22,11 +31,11 @@
 //   - any other CA may sign a leaf only if every member that verifies the leaf shows evidence;
 //   - an anchor leaves the bundle only when no live leaf can chain to it: none in a Secret, and none that a holder
 //     might still present;
-//   - the members that count are recorded before a key is made (counted.go), and none stops counting by not being
+//   - the members that count are recorded before a key is made (record.go), and none stops counting by not being
 //     named;
 //   - in flight a configuration only grows, and at rest it gives up only what is released by name;
 //   - evidence is of a process, of one kind, and ends (observation.go). A member is all of its processes. Records of
-//     members that are neither configured nor count are dropped when they have ended (ownerless.go);
+//     members that are neither configured nor count are dropped when they have ended (writes.go);
 //   - missing information, or time alone, never leads to an irreversible step;
 //   - an object is used only if it consents to the configuration that names it (consent.go). Any other existing
 //     object is unknown and untouched, and nothing that needs it is done.

@@ -128,6 +128,26 @@ type Policy struct {
 	JitterPercent int32
 }
 
+// refresh returns the latest time to renew a certificate: at RenewAtPercent of its validity, or RenewBefore its end.
+// If the backdate already exceeds the percentage, it counts from when the certificate was made. If the signer
+// shortened the life of the certificate, RenewBefore shrinks in proportion. A certificate is never due when it is
+// made, or it would be made over and over.
+func refresh(c *pki.Certificate, p Policy) time.Time {
+	life, made := c.NotAfter.Sub(c.NotBefore), c.NotBefore.Add(p.Profile.Backdate)
+	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
+	if !at.After(made) {
+		at = made.Add(c.NotAfter.Sub(made) / 100 * time.Duration(p.RenewAtPercent))
+	}
+	renewBefore := p.RenewBefore
+	if full := p.Profile.Validity + p.Profile.Backdate; life < full {
+		renewBefore = time.Duration(float64(renewBefore) * float64(life) / float64(full))
+	}
+	if before := c.NotAfter.Add(-renewBefore); renewBefore > 0 && before.After(made) && before.Before(at) {
+		return before
+	}
+	return at
+}
+
 // Signer is the CA of a domain: the Secret's slots. A nil slot is empty.
 type Signer struct {
 	Object

@@ -147,6 +147,12 @@ func formatPublished(times map[pki.Fingerprint]time.Time) string {
 	return strings.Join(entries, " ")
 }
 
+func hosts(names, addresses []string) []string {
+	all := slices.Concat(names, addresses)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Recorded returns the time to record as the start of a wait: the later of the writer's clock and the clocks that it
 // was compared with. The reader may use any of them.
 func (d *Domain) Recorded(now time.Time) time.Time { return now.Add(max(0, -d.ClockSkew)) }

@@ -4,6 +4,9 @@
 package trust
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -111,4 +114,74 @@ func Abandoned(d *Domain) map[string]bool {
 		}
 	}
 	return out
+}
+
+// twiceChosen returns the pods that two parties select to verify the same leaf, one Problem for each pair of parties.
+// The pod must then prove the same twice, and one selector may be wrong. Different leaves, or separate probed
+// addresses, are two roles of one pod. Some kinds of evidence are meant to be combined (bothAskedFor). The problem
+// stops nothing, as both parties count.
+func (d *Domain) twiceChosen() []Problem {
+	chosen := map[string][]place{}
+	if !severalOfPods(d.Parties) {
+		return nil
+	}
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		for k := range p.Members {
+			if m := &p.Members[k]; m.Pod != nil && !p.VerifiesNothing {
+				chosen[m.Instance] = append(chosen[m.Instance], place{p, m})
+			}
+		}
+	}
+	type pair struct{ x, y string }
+	shared := map[pair][]string{}
+	for _, places := range chosen {
+		for i, x := range places {
+			for _, y := range places[i+1:] {
+				if overlap(x.party.Verifies, y.party.Verifies) && !apart(x.member.Probes, y.member.Probes) && !bothAskedFor(x.party, y.party) {
+					key := pair{x.party.Name, y.party.Name}
+					shared[key] = append(shared[key], x.member.Name)
+				}
+			}
+		}
+	}
+	var out []Problem
+	for _, key := range slices.SortedFunc(maps.Keys(shared), func(a, b pair) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) }) {
+		pods := sortedSet(shared[key])
+		others := ""
+		if len(pods) > 1 {
+			others = fmt.Sprintf(" (and %d more pods)", len(pods)-1)
+		}
+		out = append(out, Problem{Object: "Pod/" + pods[0], Reason: ReasonChosenTwice, Message: fmt.Sprintf(
+			"is a member of relying party %s and of %s%s, which verify the same leaf: narrow one of the selectors, or let one of them verify it", key.x, key.y, others)})
+	}
+	return out
+}
+
+// bothAskedFor reports whether two parties select the same pods, one for what they started with and one for what they
+// show. The first is by their templates, and a program may read another file than the template names.
+func bothAskedFor(x, y *Party) bool {
+	began := func(p *Party) bool { return p.Kind == WorkloadRollout || p.Kind == Mounted }
+	kinds := began(x) && y.Kind == TLSProbe || x.Kind == TLSProbe && began(y)
+	return kinds && x.Selector == y.Selector
+}
+
+func severalOfPods(parties []Party) bool {
+	first := slices.IndexFunc(parties, func(p Party) bool { return p.OfPods })
+	return first >= 0 && slices.ContainsFunc(parties[first+1:], func(p Party) bool { return p.OfPods })
+}
+
+func overlap(x, y []string) bool {
+	has := make(map[string]bool, len(x))
+	for _, name := range x {
+		has[name] = true
+	}
+	return slices.ContainsFunc(y, func(name string) bool { return has[name] })
+}
+
+// apart reports whether both are probed, at different addresses.
+func apart(x, y []Probe) bool {
+	return len(x) > 0 && len(y) > 0 && !slices.ContainsFunc(x, func(p Probe) bool {
+		return slices.ContainsFunc(y, func(q Probe) bool { return p.Address == q.Address })
+	})
 }

@@ -95,6 +95,31 @@ type Party struct {
 	unwatched bool
 }
 
+// Reporters are the accounts that may acknowledge for the members of a party.
+type Reporters struct {
+	// Users and ServiceAccounts by name, with {member} for the name of the member. ServiceAccounts are in the
+	// domain's namespace.
+	Users, ServiceAccounts []string
+	// Groups may report for every member.
+	Groups []string
+}
+
+// WorkloadKind is the kind of a workload that can be restarted.
+type WorkloadKind string
+
+// Kinds of workloads.
+const (
+	Deployment  WorkloadKind = "Deployment"
+	StatefulSet WorkloadKind = "StatefulSet"
+	DaemonSet   WorkloadKind = "DaemonSet"
+)
+
+// Workload names a workload in the namespace of a domain.
+type Workload struct {
+	Kind WorkloadKind
+	Name string
+}
+
 func (p *Party) holds(leaf string) bool {
 	return slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
 }

@@ -256,6 +256,20 @@ func (a *decision) breaksNow() []string {
 	return out
 }
 
+// restarted describes what a rotation restarts, as the end of a message.
+func (a *decision) restarted() string {
+	var names []string
+	for i := range a.d.Parties {
+		for _, w := range a.d.Parties[i].Workloads {
+			names = append(names, string(w.Kind)+"/"+w.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", which " + strings.Join(sortedSet(names), " and ") + " load by a restart"
+}
+
 func finish(p *Plan) *Plan {
 	h := sha256.New()
 	// A Step has only strings: encoding cannot fail.

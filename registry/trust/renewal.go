@@ -38,26 +38,6 @@ func (a *facts) due(o *Object, c *pki.Certificate, p Policy) time.Time {
 	return at.Add(-spread / shares * time.Duration(h.Sum32()%shares))
 }
 
-// refresh returns the latest time to renew a certificate: at RenewAtPercent of its validity, or RenewBefore its end.
-// If the backdate already exceeds the percentage, it counts from when the certificate was made. If the signer
-// shortened the life of the certificate, RenewBefore shrinks in proportion. A certificate is never due when it is
-// made, or it would be made over and over.
-func refresh(c *pki.Certificate, p Policy) time.Time {
-	life, made := c.NotAfter.Sub(c.NotBefore), c.NotBefore.Add(p.Profile.Backdate)
-	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
-	if !at.After(made) {
-		at = made.Add(c.NotAfter.Sub(made) / 100 * time.Duration(p.RenewAtPercent))
-	}
-	renewBefore := p.RenewBefore
-	if full := p.Profile.Validity + p.Profile.Backdate; life < full {
-		renewBefore = time.Duration(float64(renewBefore) * float64(life) / float64(full))
-	}
-	if before := c.NotAfter.Add(-renewBefore); renewBefore > 0 && before.After(made) && before.Before(at) {
-		return before
-	}
-	return at
-}
-
 func dueSince(at time.Time) string {
 	return "it is due for renewal since " + at.UTC().Format(time.RFC3339)
 }
@@ -78,12 +58,6 @@ func hostDifference(c *pki.Certificate, want pki.Profile) (extra, missing []stri
 		}
 	}
 	return extra, missing
-}
-
-func hosts(names, addresses []string) []string {
-	all := slices.Concat(names, addresses)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // policyDifference says how a certificate differs from the profile of its successor, "" if it does not. Validity is

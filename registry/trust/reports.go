@@ -72,15 +72,6 @@ func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, err
 // memberPlaceholder stands for the name of the reported member.
 const memberPlaceholder = "{member}"
 
-// Reporters are the accounts that may acknowledge for the members of a party.
-type Reporters struct {
-	// Users and ServiceAccounts by name, with {member} for the name of the member. ServiceAccounts are in the
-	// domain's namespace.
-	Users, ServiceAccounts []string
-	// Groups may report for every member.
-	Groups []string
-}
-
 // Account is the sender of a report, as the API server authenticated it.
 type Account struct {
 	Name   string

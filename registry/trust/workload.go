@@ -9,22 +9,6 @@ import (
 	"time"
 )
 
-// WorkloadKind is the kind of a workload that can be restarted.
-type WorkloadKind string
-
-// Kinds of workloads.
-const (
-	Deployment  WorkloadKind = "Deployment"
-	StatefulSet WorkloadKind = "StatefulSet"
-	DaemonSet   WorkloadKind = "DaemonSet"
-)
-
-// Workload names a workload in the namespace of a domain.
-type Workload struct {
-	Kind WorkloadKind
-	Name string
-}
-
 // Restart is a workload whose pods must restart, because nothing else can bring their evidence.
 type Restart struct {
 	Party    string
@@ -229,18 +213,4 @@ func hasAll(annotations, content map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// restarted describes what a rotation restarts, as the end of a message.
-func (a *decision) restarted() string {
-	var names []string
-	for i := range a.d.Parties {
-		for _, w := range a.d.Parties[i].Workloads {
-			names = append(names, string(w.Kind)+"/"+w.Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", which " + strings.Join(sortedSet(names), " and ") + " load by a restart"
 }

@@ -27,13 +27,12 @@ var product = []string{"admission", "apis", "cmd", "controller", "registry"}
 type code struct {
 	// packages by their base name: whether there is one.
 	packages map[string]bool
-	// declared has package.Name and package.Type.Method, with the bodies of functions. A base name that several packages have
-	// stands for all of them.
-	declared map[string][]*ast.BlockStmt
+	// declared has package.Name and package.Type.Method. A base name that several packages have stands for all of them.
+	declared map[string]bool
 }
 
 var parseProduct = sync.OnceValues(func() (*code, error) {
-	c := &code{packages: map[string]bool{}, declared: map[string][]*ast.BlockStmt{}}
+	c := &code{packages: map[string]bool{}, declared: map[string]bool{}}
 	for _, dir := range product {
 		if err := filepath.WalkDir(filepath.Join(root, dir), c.walk); err != nil {
 			return nil, err
@@ -65,12 +64,11 @@ func (c *code) walk(file string, entry fs.DirEntry, err error) error {
 	for _, declaration := range parsed.Decls {
 		switch d := declaration.(type) {
 		case *ast.FuncDecl:
-			name := pkg + "." + receiver(d) + d.Name.Name
-			c.declared[name] = append(c.declared[name], d.Body)
+			c.declared[pkg+"."+receiver(d)+d.Name.Name] = true
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				for _, name := range names(spec) {
-					c.declared[pkg+"."+name] = append(c.declared[pkg+"."+name], nil)
+					c.declared[pkg+"."+name] = true
 				}
 			}
 		}
@@ -110,23 +108,6 @@ func names(spec ast.Spec) []string {
 		return out
 	}
 	return nil
-}
-
-// mentions says whether a body has an identifier.
-func mentions(bodies []*ast.BlockStmt, name string) bool {
-	found := false
-	for _, body := range bodies {
-		if body == nil {
-			continue
-		}
-		ast.Inspect(body, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && id.Name == name {
-				found = true
-			}
-			return !found
-		})
-	}
-	return found
 }
 
 // testsOf are the names of the tests in a directory.

@@ -6,8 +6,6 @@
 //
 //   - a link leads to a file, and to a heading of it;
 //   - a path and a function (`package.Function`, `package.Type.Method`) that a page names exist;
-//   - the ways in docs/architecture.md are chains of calls: each function is called by one before it, unless the page says
-//     by what the work is handed over;
 //   - docs/mistakes.md names tests that exist, and every story of test/holes;
 //   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
 //   - docs/known-issues.md and docs/pods.md explain each reason of a blocker and of a problem;

@@ -133,7 +133,7 @@ func TestNamesAreDeclared(t *testing.T) {
 			if !c.packages[pkg] || isFile.MatchString(name) {
 				continue
 			}
-			if _, ok := c.declared[pkg+"."+name]; !ok {
+			if !c.declared[pkg+"."+name] {
 				t.Errorf("%s names %s.%s, which is not declared", page, pkg, name)
 			}
 		}

@@ -37,7 +37,7 @@ func borders() []border {
 			{"registry/certificaterotation/reporter.go", `return a.authorizedByName(ctx, t, who, trust.ReportName(t.name, party, member))`, `return nil`},
 		}},
 		{claims: []claim{{"evidence of pods", attackPodEvidence}}, without: []edit{
-			{"registry/trust/podreport.go", `case len(pods) == 0:`, `case true:`},
+			{"registry/trust/reports.go", `case len(pods) == 0:`, `case true:`},
 		}},
 		{claims: []claim{{"gate", attackGate}}, without: []edit{
 			{"registry/trust/judge_configuration.go", `return judgeConfiguration(configurationRules(), name, before, after, now)`, `return judgeConfiguration(nil, name, before, after, now)`},
