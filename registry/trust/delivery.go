@@ -38,14 +38,14 @@ func (a *proofs) delivers(p *Party, m *Member, name string) proof {
 	if l.Certificate == nil {
 		return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}
 	}
-	switch p.Kind {
-	case None:
+	switch p.Kind.traits().basis {
+	case onStatement:
 		return proven
-	case Renewed:
+	case onRenewal:
 		return a.deliversAfter(p, l)
-	case GracePeriod:
+	case onTime:
 		return a.waitsFor(p, l.issuedAt(), "is in its grace period for Secret/"+l.Name+" until ", "")
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
+	case onObservation:
 	}
 	return a.deliversByObservation(p, m, l)
 }
@@ -55,22 +55,22 @@ func (a *proofs) deliversByObservation(p *Party, m *Member, l *Leaf) proof {
 	if len(seen) == 0 {
 		return missing
 	}
-	addresses := m.presentedAt(l.Name)
-	if p.Kind == TLSProbe && len(addresses) == 0 {
+	kind, addresses := p.Kind.traits(), m.presentedAt(l.Name)
+	if kind.handshake && len(addresses) == 0 {
 		return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
 			"presents Secret/%s at no address that is probed: declare the address that presents it", l.Name)}
 	}
 	for _, o := range seen {
-		if p.Kind == TLSProbe && !slices.Contains(addresses, o.Address) {
+		if kind.handshake && !slices.Contains(addresses, o.Address) {
 			continue
 		}
 		if !slices.Contains(o.Presents, l.Certificate.Fingerprint) {
 			return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
-				"does not present the current Secret/%s yet: %s", l.Name, nextDeliveryStep(p))}.by(o, seen)
+				"does not present the current Secret/%s yet: %s", l.Name, kind.stale)}.by(o, seen)
 		}
 		if a.presentsOther(m, o) {
 			return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
-				"still presents another leaf than the current Secret/%s: %s", l.Name, nextDeliveryStep(p))}.by(o, seen)
+				"still presents another leaf than the current Secret/%s: %s", l.Name, kind.stale)}.by(o, seen)
 		}
 	}
 	return proven
@@ -91,20 +91,6 @@ func (a *proofs) presentsOther(m *Member, o *Observation) bool {
 		}
 	}
 	return slices.ContainsFunc(o.Presents, func(f pki.Fingerprint) bool { return !current[f] })
-}
-
-// nextDeliveryStep says what an operator can do about a member that presents an older leaf.
-func nextDeliveryStep(p *Party) string {
-	switch p.Kind {
-	case StaticPodRevision, WorkloadRollout:
-		return "its rollout has not brought the leaf there yet"
-	case Mounted:
-		return "whoever makes the immutable Secrets of its pods has not brought the leaf there yet"
-	case Acknowledgement:
-		return "make it reload its leaf and acknowledge"
-	case TLSProbe, GracePeriod, Renewed, CABundle, None:
-	}
-	return "make it reload its leaf"
 }
 
 // undelivering lists the members without evidence of presenting all their current leaves. It adds live leaves without

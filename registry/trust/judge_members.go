@@ -18,7 +18,7 @@ func (e *domainEdit) membersKept() []Violation {
 	var lost []string
 	for p, m := range each(e.was.parties) {
 		// A member that needs no evidence, or cannot run yet, has nothing to lose.
-		if p.Kind != None && !e.was.idle[m] && !e.was.mistaken(p, m) && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
+		if p.Kind.traits().basis != onStatement && !e.was.idle[m] && !e.was.mistaken(p, m) && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
 			lost = append(lost, MemberName(p.Name, m.Name))
 		}
 	}
@@ -106,7 +106,7 @@ func probesKept(was, is []Probe) bool {
 
 // mountsKept refuses that, during a rotation, the evidence of pods is read from other volumes.
 func mountsKept(p, q *Party) []Violation {
-	if p.Kind != Mounted || p.Mounts.Place() == q.Mounts.Place() {
+	if !p.Kind.traits().inVolumes || p.Mounts.Place() == q.Mounts.Place() {
 		return nil
 	}
 	return []Violation{{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: "what its pods have loaded would be read in other volumes, or under another key"}}

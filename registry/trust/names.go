@@ -161,9 +161,8 @@ func (d *Domain) twiceChosen() []Problem {
 // bothAskedFor reports whether two parties select the same pods, one for what they started with and one for what they
 // show. The first is by their templates, and a program may read another file than the template names.
 func bothAskedFor(x, y *Party) bool {
-	began := func(p *Party) bool { return p.Kind == WorkloadRollout || p.Kind == Mounted }
-	kinds := began(x) && y.Kind == TLSProbe || x.Kind == TLSProbe && began(y)
-	return kinds && x.Selector == y.Selector
+	xKind, yKind := x.Kind.traits(), y.Kind.traits()
+	return (xKind.atStart && yKind.handshake || xKind.handshake && yKind.atStart) && x.Selector == y.Selector
 }
 
 func severalOfPods(parties []Party) bool {

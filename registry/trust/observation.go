@@ -31,9 +31,9 @@ func (a *proofs) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) p
 func (a *proofs) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
 		switch other := ambiguous(ca, a.authorities, a.now); {
-		case p.Kind == CABundle:
+		case p.Kind.traits().ofTargets:
 			return a.settled(p, o, ca)
-		case p.Kind == TLSProbe && other != nil && interchangeable(other, ca):
+		case p.Kind.traits().handshake && other != nil && interchangeable(other, ca):
 			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(
 				"accepts a leaf of %s, and would with a CA of the same key that ends earlier, too: that proves only the other one", ca.Subject)}
 		}
@@ -50,7 +50,7 @@ func (a *proofs) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 		}
 		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(text, ca.Subject)}
 	}
-	return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
+	return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, p.Kind.traits().behind)}
 }
 
 // settled returns whether what a target holds is in use. Nothing shows when each kube-apiserver starts to verify by
@@ -101,7 +101,7 @@ func (a *proofs) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
 
 // without reports whether an observation shows a process that trusts CAs, and not this one.
 func (a *proofs) without(p *Party, o *Observation, ca *pki.Certificate) bool {
-	lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
+	lists := len(o.TrustedSubjects) > 0 || (!p.Kind.traits().handshake && len(o.Trusts) > 0)
 	return p.Kind.observed() && o.Failure == "" && lists &&
 		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
 }
@@ -144,10 +144,10 @@ func (a *proofs) observed(p *Party, m *Member) ([]*Observation, proof) {
 
 // unobserved says why there is no current observation.
 func (a *proofs) unobserved(p *Party, m *Member) proof {
-	if m.Pod != nil && m.Pod.Process == "" && p.Kind != Acknowledgement {
+	if m.Pod != nil && m.Pod.Process == "" && !p.Kind.traits().reported {
 		return proof{reason: ReasonNotObserved, message: "runs no container at the moment"}
 	}
-	message := "has not been observed yet"
+	message := p.Kind.traits().never
 	lapsed, other := time.Time{}, EvidenceKind("")
 	for i := range m.Observations {
 		switch o := &m.Observations[i]; {
@@ -160,33 +160,13 @@ func (a *proofs) unobserved(p *Party, m *Member) proof {
 		}
 	}
 	switch {
-	case !lapsed.IsZero() && p.Kind == Acknowledgement:
-		message = fmt.Sprintf("has not acknowledged again since its report ended at %s: make it acknowledge what it has loaded", lapsed.UTC().Format(time.RFC3339))
 	case !lapsed.IsZero():
-		message = fmt.Sprintf("has not been observed since %s", lapsed.UTC().Format(time.RFC3339))
+		message = fmt.Sprintf(p.Kind.traits().lapsed, lapsed.UTC().Format(time.RFC3339))
 	case other != "":
 		message = fmt.Sprintf("has no evidence of the kind %s: what is known was seen by %s", p.Kind, other)
-	case p.Kind == Acknowledgement:
-		message = "has never acknowledged what it has loaded"
 	}
 	if len(m.Observations) == 0 && m.Pod == nil && !p.recorded {
 		message += "; if it was named by mistake, end its wait with `kubectl certrotation waive`, and take it out of the configuration"
 	}
 	return proof{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
-}
-
-// nextStep says what an operator can do about a member that lags.
-func nextStep(p *Party) string {
-	switch p.Kind {
-	case Acknowledgement:
-		return "make it reload its trust bundle and acknowledge"
-	case StaticPodRevision, WorkloadRollout:
-		return "its rollout has not brought the bundle there yet"
-	case Mounted:
-		return "whoever makes the immutable objects of its pods has not brought the bundle there yet"
-	case CABundle:
-		return "its caBundle was not given the anchor yet; where that is held, an event on the object says why"
-	case TLSProbe, GracePeriod, Renewed, None:
-	}
-	return "make it reload its trust bundle, or restart it"
 }

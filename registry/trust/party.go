@@ -15,43 +15,6 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// EvidenceKind is how a member proves that it has loaded an anchor.
-type EvidenceKind string
-
-// Evidence kinds; docs/protocol.md says what each proves.
-const (
-	TLSProbe        EvidenceKind = "tlsProbe"
-	Acknowledgement EvidenceKind = "acknowledgement"
-	GracePeriod     EvidenceKind = "gracePeriod"
-	Renewed         EvidenceKind = "renewed"
-	// StaticPodRevision and WorkloadRollout are observations of what a rollout brought to its nodes or pods. The
-	// fingerprints are of the content that runs.
-	StaticPodRevision EvidenceKind = "staticPodRevision"
-	WorkloadRollout   EvidenceKind = "workloadRollout"
-	// Mounted are observations of the immutable objects, named by their content, that pods mount.
-	Mounted EvidenceKind = "mounted"
-	// CABundle are observations of the caBundle of an object of the cluster by which kube-apiserver verifies.
-	CABundle EvidenceKind = "caBundle"
-	// None is the operator's statement that a party needs no evidence. Its reason is shown.
-	None EvidenceKind = "none"
-)
-
-// observed reports whether evidence of the kind comes from observations of the members, not from the state of Secrets
-// or from time.
-func (k EvidenceKind) observed() bool {
-	switch k {
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
-		return true
-	case GracePeriod, Renewed, None:
-	}
-	return false
-}
-
-// watched reports whether the controller itself observes evidence of a kind, as long as it is configured to.
-func watched(kind EvidenceKind) bool {
-	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout || kind == Mounted || kind == CABundle
-}
-
 // Party is a relying party.
 type Party struct {
 	Name string

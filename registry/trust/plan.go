@@ -134,7 +134,7 @@ func (a *decision) planSigner() *Plan {
 func (a *decision) issuedFirst() (order []string, issued map[string]bool) {
 	waiting := map[*Party]bool{}
 	for _, p := range a.parties {
-		if p.Kind == Renewed && len(p.Members) > 0 {
+		if p.Kind.traits().basis == onRenewal && len(p.Members) > 0 {
 			waiting[p] = true
 		}
 	}
@@ -195,20 +195,12 @@ func (a *decision) waitsForNobody() []Blocker {
 func (a *decision) assumptions() string {
 	var out []string
 	for _, p := range a.parties {
-		switch p.Kind {
-		case GracePeriod:
-			out = append(out, fmt.Sprintf("%s is assumed to load what is published within %s", p.Name, p.Grace))
-		case Renewed:
-			out = append(out, fmt.Sprintf("%s is assumed to use a renewed leaf, and what came with it, after %s", p.Name, p.Grace))
-		case CABundle:
-			out = append(out, fmt.Sprintf("every kube-apiserver is assumed to verify by a caBundle within %s after it is written", p.Grace))
-		case None:
-			out = append(out, fmt.Sprintf("nothing is asked of %s: %s", p.Name, p.Reason))
-		case WorkloadRollout:
-			if text := p.assumption(); text != "" {
-				out = append(out, fmt.Sprintf("of %s %s", p.Name, text))
-			}
-		case TLSProbe, Acknowledgement, StaticPodRevision, Mounted:
+		assumes := p.Kind.traits().assumes
+		if assumes == nil {
+			continue
+		}
+		if text := assumes(p); text != "" {
+			out = append(out, text)
 		}
 	}
 	for i := range a.d.Waivers {

@@ -72,7 +72,7 @@ func AbsentPod(m *RosterMember, uid string, life PodLife) string {
 // of reports whether an observation is of the running processes of the pod. A pod's own report is of the pod. An
 // observation from outside is of the containers that ran then.
 func (p *Pod) of(o *Observation, uid string) bool {
-	if o.Kind == Acknowledgement {
+	if o.Kind.traits().reported {
 		return o.Instance == uid
 	}
 	return p.Process != "" && o.Instance == p.Process
@@ -89,7 +89,7 @@ func (m *Member) Runs(o *Observation) bool {
 	switch {
 	case m.Pod == nil:
 		return !o.ObservedAt.Before(m.RestartedAt)
-	case o.Kind == Acknowledgement:
+	case o.Kind.traits().reported:
 		return m.Pod.of(o, m.Instance) && !o.before(m.RestartedAt)
 	}
 	return m.Pod.of(o, m.Instance)

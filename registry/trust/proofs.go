@@ -97,17 +97,19 @@ func (a *proofs) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	if a.waiver(p, m) != nil && !a.seenWithout(p, m, ca) {
 		return proven
 	}
-	switch p.Kind {
-	case None:
-		return proven
-	case GracePeriod:
-		return a.trustsByGrace(p, m, ca)
-	case Renewed:
-		return a.trustsByRenewal(p, m, ca)
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
-		return a.trustsByObservation(p, m, ca)
+	if !p.Kind.Known() {
+		return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
 	}
-	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
+	switch p.Kind.traits().basis {
+	case onStatement:
+		return proven
+	case onTime:
+		return a.trustsByGrace(p, m, ca)
+	case onRenewal:
+		return a.trustsByRenewal(p, m, ca)
+	case onObservation:
+	}
+	return a.trustsByObservation(p, m, ca)
 }
 
 func (a *proofs) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
@@ -257,7 +259,7 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 		switch {
 		case m.Pod != nil:
 			message += ", or delete the pod, so that it is proven to be gone"
-		case p.Kind == CABundle:
+		case p.Kind.traits().ofTargets:
 			message += ", or delete the object, so that it is proven to be gone"
 		case m.Instance != "":
 			message += ", or remove its machine, so that it is proven to be gone; if it is gone and its node stays, release it in releasedMembers when the rotation is over"

@@ -22,7 +22,7 @@ func CheckAcknowledgement(d *Domain, party, member string, report *Observation, 
 	if err != nil {
 		return err
 	}
-	if p != Acknowledgement {
+	if !p.traits().reported {
 		return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s is proven by %s, not by acknowledgement", party, p)}
 	}
 	switch {
@@ -38,7 +38,7 @@ func CheckAcknowledgement(d *Domain, party, member string, report *Observation, 
 	// Skip expired evidence: a clock that was ahead must not silence a pod for ever, whose containers report under
 	// one UID.
 	for i := range observations {
-		if o := &observations[i]; o.Instance == report.Instance && o.Kind == Acknowledgement && o.Expires.After(now) && report.StartedAt.Before(o.StartedAt) {
+		if o := &observations[i]; o.Instance == report.Instance && o.Kind.traits().reported && o.Expires.After(now) && report.StartedAt.Before(o.StartedAt) {
 			return refuse("the process %s was started again at %s and has reported since", o.Instance, o.StartedAt.UTC().Format(time.RFC3339))
 		}
 	}
@@ -56,7 +56,7 @@ func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, err
 	var observations []Observation
 	parties := newFacts(d, time.Time{}).countedAs(party, member)
 	for p, m := range each(parties) {
-		if m.Name == member && kind != Acknowledgement {
+		if m.Name == member && !kind.traits().reported {
 			kind, observations = p.Kind, m.Observations
 		}
 	}

@@ -152,7 +152,7 @@ func (a *facts) recorded(named *names, r *RosterMember) *Party {
 			// The pod is not observed any more. It may have started since it was recorded as not started.
 			p.Members[0].Pod = &Pod{Started: true}
 		}
-		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
+		p.Verifies, p.unwatched = a.stillVerified(r), r.Kind.Watched()
 		return p
 	}
 	if a.unrotated || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
@@ -161,7 +161,7 @@ func (a *facts) recorded(named *names, r *RosterMember) *Party {
 	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
 	p := r.party(member)
-	p.Verifies, p.unwatched, p.Mounts = a.stillVerified(r), watched(r.Kind) && at.party.Kind != r.Kind, at.party.Mounts
+	p.Verifies, p.unwatched, p.Mounts = a.stillVerified(r), r.Kind.Watched() && at.party.Kind != r.Kind, at.party.Mounts
 	return p
 }
 
@@ -236,7 +236,7 @@ func (a *roster) current(p *Party, m *Member) []*Observation {
 		switch {
 		case o.Kind != p.Kind, !m.Runs(o), a.fromTheFuture(o):
 			continue
-		case p.Kind == Mounted && o.Address != p.Mounts.Place(), !o.Expires.After(a.now):
+		case p.Kind.traits().inVolumes && o.Address != p.Mounts.Place(), !o.Expires.After(a.now):
 			continue
 		}
 		out = append(out, o)

@@ -164,7 +164,7 @@ func (a *decision) wants(l *Leaf, best *pki.Certificate) string {
 
 // provesByRenewal reports whether the renewal of a leaf is the evidence of a member.
 func (a *decision) provesByRenewal(l *Leaf) bool {
-	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind == Renewed && p.holds(l.Name) })
+	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.traits().basis == onRenewal && p.holds(l.Name) })
 }
 
 // paceWindow is the time in which Domain.ReissuePerMinute leaves may be reissued.

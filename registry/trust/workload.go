@@ -96,7 +96,7 @@ func (a *decision) bundleSettled(out *Assessment) bool {
 // restart returns the workload of a party that is due, nil if none is.
 func (a *decision) restart(out *Assessment, p *Party, progress map[Workload]Progress) *Restart {
 	content := a.contentOf(out, p)
-	if p.Kind != WorkloadRollout || p.Unlisted || content == nil {
+	if !p.Kind.traits().byRestart || p.Unlisted || content == nil {
 		return nil
 	}
 	waiting := a.waitingFor(out, p, content)
@@ -190,7 +190,7 @@ func (a *decision) presentsFormer(m *Member, content map[string]string) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
 		l, key := a.leaves[name], ContentAnnotation(SecretKind, name)
 		if l == nil || l.Certificate == nil || slices.ContainsFunc(m.Observations, func(o Observation) bool {
-			return o.Kind == WorkloadRollout && m.Runs(&o) && slices.Contains(o.Presents, l.Certificate.Fingerprint)
+			return o.Kind.traits().byRestart && m.Runs(&o) && slices.Contains(o.Presents, l.Certificate.Fingerprint)
 		}) {
 			return false
 		}
