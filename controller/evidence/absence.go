@@ -52,7 +52,7 @@ func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.Roster
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	switch {
-	case m.Kind == trust.CABundle:
+	case m.Kind.OfTargets():
 		return c.absentTarget(ctx, m)
 	case m.Instance == "":
 		return "", "nothing tells it from another one of its name"
@@ -110,7 +110,7 @@ func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.Ro
 // hadStaticPods reports whether members of the domain are static pods. It uses the roster, because members that the
 // configuration no longer names still count.
 func hadStaticPods(d *trust.Domain) bool {
-	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(m trust.RosterMember) bool { return m.Kind == trust.StaticPodRevision })
+	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(m trust.RosterMember) bool { return m.Kind.PerNode() })
 }
 
 // readDeparted reads a node by name, and its pods, from the API server.

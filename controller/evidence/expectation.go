@@ -70,7 +70,7 @@ func (s *subject) expectation(n *inventory.Namespace, a *assessed) string {
 		return strings.Join(append(parts, s.placementText(n)), "\n")
 	}
 	for i := range s.d.Parties {
-		if s.d.Parties[i].Kind == trust.StaticPodRevision {
+		if s.d.Parties[i].Kind.PerNode() {
 			parts = append(parts, s.runs(&s.d.Parties[i]))
 		}
 	}

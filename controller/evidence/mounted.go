@@ -15,6 +15,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
+var mountedObserver = observer{kind: trust.Mounted, has: hasPod, observe: (*Collector).lookMounted}
+
 // lookMounted observes a pod that mounts immutable objects: the only process of the member. It fails only if the API
 // server cannot be asked.
 func (c *Collector) lookMounted(ctx context.Context, s *subject) ([]trust.Observation, error) {

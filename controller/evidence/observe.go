@@ -39,7 +39,7 @@ const atOnce = 8
 func (c *Collector) observe(ctx context.Context, s *subject, renew func(seen []trust.Observation) bool) ([]trust.Observation, error) {
 	// The subject may be older than the record. Then observe again and compare with the record.
 	for {
-		seen, err := c.processes(ctx, s)
+		seen, err := observerOf(s.relying.Kind).observe(c, ctx, s)
 		if err := cmp.Or(err, ended(ctx)); err != nil {
 			return nil, err
 		}
@@ -54,17 +54,12 @@ func (c *Collector) observe(ctx context.Context, s *subject, renew func(seen []t
 	}
 }
 
-func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observation, error) {
-	switch {
-	case s.placed():
-		return c.lookPlaced(ctx, s)
-	case s.targeted():
-		return c.lookTarget(ctx, s)
-	case s.relying.Kind == trust.Mounted:
-		return c.lookMounted(ctx, s)
-	case !s.probed():
-		return c.lookStarted(ctx, s)
-	}
+// probeObserver probes the servers of a member at its addresses.
+var probeObserver = observer{kind: trust.TLSProbe, has: hasProbes, observe: (*Collector).lookProbes}
+
+func hasProbes(m *trust.Member) bool { return len(m.Probes) > 0 }
+
+func (c *Collector) lookProbes(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	looks := &looks{permits: make(chan struct{}, atOnce)}
 	for i := range s.member.Probes {
 		looks.running.Go(func() { c.lookProbe(ctx, s, &s.member.Probes[i], looks) })

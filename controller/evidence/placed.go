@@ -63,6 +63,8 @@ func (s *subject) placement(n *inventory.Namespace) *placement {
 	return nil
 }
 
+var placedObserver = observer{kind: trust.StaticPodRevision, has: anyMember, observe: (*Collector).lookPlaced}
+
 // lookPlaced observes the static pod of a node: the only process of the member. It fails only if the API server
 // cannot be asked.
 func (c *Collector) lookPlaced(ctx context.Context, s *subject) ([]trust.Observation, error) {

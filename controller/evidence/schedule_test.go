@@ -60,7 +60,7 @@ func TestWatched(t *testing.T) {
 
 func TestWhatIsPlacedOnTheNodeIsNews(t *testing.T) {
 	d := &trust.Domain{Namespace: "ns", Name: "d", Parties: []trust.Party{
-		{Name: "serving", Members: []trust.Member{{Name: "node-0", Probes: []trust.Probe{{}}}, {Name: "node-1", Probes: []trust.Probe{{}}}}},
+		{Name: "serving", Kind: trust.TLSProbe, Members: []trust.Member{{Name: "node-0", Probes: []trust.Probe{{}}}, {Name: "node-1", Probes: []trust.Probe{{}}}}},
 		{Name: "pods", Kind: trust.StaticPodRevision, Members: []trust.Member{{Name: "node-0"}, {Name: "node-1"}}},
 	}}
 	contents := func() (out []string) {

@@ -28,6 +28,8 @@ func (s *subject) startText() string {
 	return fmt.Sprint(s.member.Content, hashes, s.relying.StartAssumed, s.relying.Mounts, len(s.member.Observations) > 0)
 }
 
+var startedObserver = observer{kind: trust.WorkloadRollout, has: hasPod, observe: (*Collector).lookStarted}
+
 // lookStarted observes a pod that reads its files only at start: the only process of the member. It fails only if the
 // API server cannot be asked.
 func (c *Collector) lookStarted(ctx context.Context, s *subject) ([]trust.Observation, error) {

@@ -37,25 +37,14 @@ func observed(d *trust.Domain) []*subject {
 	return out
 }
 
-// lookedAt reports whether the member's kind of evidence needs observation.
-func lookedAt(p *trust.Party, m *trust.Member) bool {
-	switch p.Kind {
-	case trust.StaticPodRevision, trust.CABundle:
-		return true
-	case trust.WorkloadRollout, trust.Mounted:
-		return m.Pod != nil
-	case trust.TLSProbe, trust.Acknowledgement, trust.GracePeriod, trust.Renewed, trust.None:
-	}
-	return len(m.Probes) > 0
-}
-
 // runs reports whether there is a process to observe. A pod that has not started, or is between two starts, has no
 // running container; its next start triggers an observation.
 func runs(m *trust.Member) bool { return m.Pod == nil || m.Pod.Process != "" }
 
 // observable reports whether a member needs observation now.
 func observable(p *trust.Party, m *trust.Member) bool {
-	return runs(m) && lookedAt(p, m)
+	o := observerOf(p.Kind)
+	return o != nil && o.has(m) && runs(m)
 }
 
 // find returns the observed subject of t, or nil.
@@ -81,10 +70,10 @@ func find(d *trust.Domain, t target) *subject {
 func (s *subject) probed() bool { return len(s.member.Probes) > 0 }
 
 // placed reports whether the member is a static pod that a rollout places on its node.
-func (s *subject) placed() bool { return s.relying.Kind == trust.StaticPodRevision }
+func (s *subject) placed() bool { return s.relying.Kind.PerNode() }
 
 // targeted reports whether the member is an object with a caBundle.
-func (s *subject) targeted() bool { return s.relying.Kind == trust.CABundle }
+func (s *subject) targeted() bool { return s.relying.Kind.OfTargets() }
 
 // told reports whether a watch triggers the member's observations. Other members are polled.
 func (s *subject) told() bool { return !s.probed() && !s.targeted() }

@@ -26,6 +26,8 @@ func (c *Collector) TargetWritten(namespace string, written trust.InjectionTarge
 	c.lookAgain(namespace, func(s *subject) bool { return s.targeted() && s.target.member == written.Member() })
 }
 
+var targetObserver = observer{kind: trust.CABundle, has: anyMember, observe: (*Collector).lookTarget}
+
 // lookTarget observes an object with a caBundle. It fails only if the API server cannot be asked.
 func (c *Collector) lookTarget(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)

@@ -54,10 +54,7 @@ func (c *checker) time(field string, t time.Time, precision time.Duration) time.
 }
 
 func (c *checker) kind(field string, kind trust.EvidenceKind) {
-	switch kind {
-	case trust.TLSProbe, trust.Acknowledgement, trust.GracePeriod, trust.Renewed, trust.StaticPodRevision,
-		trust.WorkloadRollout, trust.Mounted, trust.CABundle, trust.None:
-	default:
+	if !kind.Known() {
 		c.fail(field, "it is not known")
 	}
 }

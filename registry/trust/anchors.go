@@ -42,7 +42,7 @@ func (a *proofs) inseparable(ca *pki.Certificate) bool {
 	if same(ca, active) || ca.Expired(a.now) || !interchangeable(ca, active) || !ca.NotAfter.Before(active.NotAfter) {
 		return false
 	}
-	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.traits().handshake && len(a.untrusting(p, active).blockers) > 0 })
+	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.ByHandshake() && len(a.untrusting(p, active).blockers) > 0 })
 }
 
 // waitsForTwin returns the members without evidence of the active CA, if that was renewed with the key of ca. Until

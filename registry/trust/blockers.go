@@ -187,7 +187,7 @@ func (a *decision) outlived() (members []string, until time.Time) {
 	}
 	for p, m := range each(a.parties) {
 		last := m.recoveredUntil()
-		if !p.Kind.traits().handshake || last.IsZero() || last.Before(a.now) {
+		if !p.Kind.ByHandshake() || last.IsZero() || last.Before(a.now) {
 			continue
 		}
 		members = append(members, MemberName(p.Name, m.Name))

@@ -18,7 +18,7 @@ func (e *domainEdit) membersKept() []Violation {
 	var lost []string
 	for p, m := range each(e.was.parties) {
 		// A member that needs no evidence, or cannot run yet, has nothing to lose.
-		if p.Kind.traits().basis != onStatement && !e.was.idle[m] && !e.was.mistaken(p, m) && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
+		if !p.Kind.Stated() && !e.was.idle[m] && !e.was.mistaken(p, m) && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
 			lost = append(lost, MemberName(p.Name, m.Name))
 		}
 	}

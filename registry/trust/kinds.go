@@ -122,3 +122,15 @@ func (k EvidenceKind) observed() bool { return k.Known() && k.traits().basis == 
 
 // Watched reports whether the controller itself observes evidence of the kind, as long as it is configured to.
 func (k EvidenceKind) Watched() bool { return k.observed() && !k.traits().reported }
+
+// ByHandshake reports whether the evidence is what servers accept and present at their addresses.
+func (k EvidenceKind) ByHandshake() bool { return k.traits().handshake }
+
+// PerNode reports whether the evidence is of the static pods of a node.
+func (k EvidenceKind) PerNode() bool { return k.traits().perNode }
+
+// OfTargets reports whether the members are objects with a caBundle.
+func (k EvidenceKind) OfTargets() bool { return k.traits().ofTargets }
+
+// Stated reports whether the evidence is no more than the operator's reason.
+func (k EvidenceKind) Stated() bool { return k.traits().basis == onStatement }

@@ -31,9 +31,9 @@ func (a *proofs) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) p
 func (a *proofs) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
 		switch other := ambiguous(ca, a.authorities, a.now); {
-		case p.Kind.traits().ofTargets:
+		case p.Kind.OfTargets():
 			return a.settled(p, o, ca)
-		case p.Kind.traits().handshake && other != nil && interchangeable(other, ca):
+		case p.Kind.ByHandshake() && other != nil && interchangeable(other, ca):
 			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(
 				"accepts a leaf of %s, and would with a CA of the same key that ends earlier, too: that proves only the other one", ca.Subject)}
 		}
@@ -101,7 +101,7 @@ func (a *proofs) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
 
 // without reports whether an observation shows a process that trusts CAs, and not this one.
 func (a *proofs) without(p *Party, o *Observation, ca *pki.Certificate) bool {
-	lists := len(o.TrustedSubjects) > 0 || (!p.Kind.traits().handshake && len(o.Trusts) > 0)
+	lists := len(o.TrustedSubjects) > 0 || (!p.Kind.ByHandshake() && len(o.Trusts) > 0)
 	return p.Kind.observed() && o.Failure == "" && lists &&
 		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
 }

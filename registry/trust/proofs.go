@@ -259,7 +259,7 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 		switch {
 		case m.Pod != nil:
 			message += ", or delete the pod, so that it is proven to be gone"
-		case p.Kind.traits().ofTargets:
+		case p.Kind.OfTargets():
 			message += ", or delete the object, so that it is proven to be gone"
 		case m.Instance != "":
 			message += ", or remove its machine, so that it is proven to be gone; if it is gone and its node stays, release it in releasedMembers when the rotation is over"

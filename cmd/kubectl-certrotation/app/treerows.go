@@ -228,7 +228,7 @@ func remarks(m *v1alpha1.MemberStatus) string {
 	}
 	switch {
 	case m.Reason == "":
-	case trust.EvidenceKind(m.Evidence) == trust.None:
+	case trust.EvidenceKind(m.Evidence).Stated():
 		out = append(out, "no evidence is asked for: "+m.Reason)
 	default:
 		out = append(out, m.Reason)

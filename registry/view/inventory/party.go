@@ -55,7 +55,7 @@ func (b *builder) party(
 			node = nodes[i]
 			member.Instance = string(node.UID)
 		}
-		if out.Kind == trust.TLSProbe && cfg.Evidence.TLSProbe != nil {
+		if cfg.Evidence.TLSProbe != nil {
 			member.Probes = probesFor(cfg.Evidence.TLSProbe, name, node, leaves)
 			if node != nil && len(node.Addresses) == 0 {
 				problems = append(problems, addressProblem(name, withoutAddress(len(node.doubts) > 0)+", so it cannot be probed"))
@@ -88,7 +88,7 @@ func graceOf(cfg *configv1alpha1.Evidence) time.Duration {
 // injection targets of the domain's bundle.
 func (b *builder) members(cfg *configv1alpha1.RelyingParty, targets []trust.InjectionTarget) ([]*Node, []string, error) {
 	switch {
-	case cfg.Evidence.Kind == configv1alpha1.EvidenceCABundle:
+	case cfg.Evidence.CABundle != nil:
 		names := make([]string, 0, len(targets))
 		for _, target := range targets {
 			if configv1alpha1.InjectionKind(target.Kind).VerifiedByAPIServer() {

@@ -241,7 +241,7 @@ func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha
 			Holds:        leaves.heldBy(cfg.Presents, pod.Node),
 			Observations: b.observations(domain, cfg.Name, pod.Name),
 		}
-		if probe := cfg.Evidence.TLSProbe; out.Kind == trust.TLSProbe && probe != nil {
+		if cfg.Evidence.TLSProbe != nil {
 			member.Probes = []trust.Probe{pod.probe(cfg, leaves)}
 		}
 		out.Members = append(out.Members, member)

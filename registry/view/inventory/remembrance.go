@@ -177,7 +177,7 @@ func unreadable(r *Record) *trust.Problem {
 func passRestarts(parties []trust.Party) {
 	started := map[string]time.Time{}
 	for i := range parties {
-		if parties[i].Kind != trust.StaticPodRevision {
+		if !parties[i].Kind.PerNode() {
 			continue
 		}
 		for _, m := range parties[i].Members {
@@ -189,7 +189,7 @@ func passRestarts(parties []trust.Party) {
 		}
 	}
 	for i := range parties {
-		if parties[i].Kind != trust.TLSProbe {
+		if !parties[i].Kind.ByHandshake() {
 			continue
 		}
 		for j := range parties[i].Members {
