@@ -12,6 +12,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -28,16 +29,29 @@ func (m *memoized) Namespace(namespace string) *inventory.Namespace {
 	return m.namespace
 }
 
+// withLeaves is a world with so many client leaves, each of a party that acknowledges and verifies the server.
+func withLeaves(b *testing.B, clients int) *world {
+	w := newWorld(b)
+	spec, err := configv1alpha1.Load(&w.config.Spec, demo)
+	if err != nil {
+		b.Fatal(err)
+	}
+	domain := &spec.TrustDomains[0]
+	leaf, party := domain.Leaves[1], domain.RelyingParties[1]
+	for i := range clients {
+		leaf.SecretName = fmt.Sprintf("service-client-%d", i)
+		leaf.CommonName = leaf.SecretName
+		party.Name, party.Presents = fmt.Sprintf("client-%d", i), []string{leaf.SecretName}
+		domain.Leaves, domain.RelyingParties = append(domain.Leaves, leaf), append(domain.RelyingParties, party)
+		w.secrets[leaf.SecretName] = w.leaf(leaf.SecretName, w.active)
+	}
+	w.config.Spec = configv1alpha1.RotationConfigurationSpec{TrustDomains: spec.TrustDomains}
+	return w
+}
+
 // BenchmarkReview measures one review over HTTP but without a network: decoding, the decision, encoding.
 func BenchmarkReview(b *testing.B) {
-	small := newWorld(b)
-	large := newWorld(b)
-	clients := make([]string, 1000)
-	for i := range clients {
-		clients[i] = fmt.Sprintf("c%d", i)
-		large.secrets["service-client-"+clients[i]] = large.leaf("service-client-"+clients[i], large.active)
-	}
-	large.config = configuration(clients...)
+	small, medium, large := newWorld(b), withLeaves(b, 197), withLeaves(b, 997)
 
 	unclaimed := request(b, nil, small.leaf("service-server", small.foreign))
 	unclaimed.Namespace = "elsewhere"
@@ -51,11 +65,16 @@ func BenchmarkReview(b *testing.B) {
 		{name: "nothing-changed", world: small, req: request(b, small.secrets["service-server"], small.secrets["service-server"]), want: `"allowed":true`},
 		{name: "leaf-allowed/leaves=3", world: small, req: request(b, small.secrets["service-server"], small.leaf("service-server", small.active)), want: `"allowed":true`},
 		{name: "leaf-denied/leaves=3", world: small, req: request(b, small.secrets["service-server"], small.leaf("service-server", small.foreign)), want: `"allowed":false`},
-		{name: "leaf-allowed/leaves=1001", world: large, req: request(b, large.secrets["service-server"], large.leaf("service-server", large.active)), want: `"allowed":true`},
+		{name: "leaf-allowed/leaves=200", world: medium, req: request(b, medium.secrets["service-server"], medium.leaf("service-server", medium.active)), want: `"allowed":true`},
+		{name: "leaf-allowed/leaves=1000", world: large, req: request(b, large.secrets["service-server"], large.leaf("service-server", large.active)), want: `"allowed":true`},
+		{name: "leaf-denied/leaves=1000", world: large, req: request(b, large.secrets["service-server"], large.leaf("service-server", large.foreign)), want: `"allowed":false`},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			v := viewOf(tc.world)
 			m := &memoized{view: v, namespace: inventory.Build(v.cached)}
+			if len(m.namespace.Problems) > 0 {
+				b.Fatal(m.namespace.Problems)
+			}
 			h := newHandler(b, v, namespaceOf(false))
 			h.inventory = m
 			body := reviewOf(b, tc.req)
