@@ -19,14 +19,9 @@ func othersOwn(claim inventory.Claim, old, changed map[string]string) bool {
 		!trust.Consents(old, claim.Configuration) && !trust.Consents(changed, claim.Configuration)
 }
 
-func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) judgement {
-	if before == nil || after == nil {
-		return judgement{}
-	}
-	claim, claimed := before.Claim(kind, name)
-	if !claimed {
-		return judgement{}
-	}
+func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, claim inventory.Claim,
+	before, after *inventory.Namespace,
+) judgement {
 	switch claim.Kind {
 	case inventory.ClaimSigner, inventory.ClaimLeaf, inventory.ClaimBundle:
 		return h.judgeDomain(claim.Domain, before, after)

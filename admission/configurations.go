@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
@@ -30,9 +31,15 @@ func (h *Handler) reviewConfiguration(ctx context.Context, req *admissionv1.Admi
 	if problem := unloadable(e); problem != nil {
 		return deny(judgement{problems: []trust.Problem{*problem}}, fields), nil
 	}
-	return h.decide(ctx, req, fields, func(s *inventory.Sources) judgement {
-		before := inventory.Build(s.WithConfiguration(e.name, e.old))
-		after := inventory.Build(s.WithConfiguration(e.name, e.changed))
+	var version *metav1.ObjectMeta
+	if e.old != nil {
+		version = &e.old.ObjectMeta
+	}
+	return h.decide(ctx, req, fields, func(at *state) judgement {
+		before := at.before(inventory.ConfigurationKind, e.name, version, func() *inventory.Namespace {
+			return inventory.Build(at.sources.WithConfiguration(e.name, e.old))
+		})
+		after := inventory.Build(at.sources.WithConfiguration(e.name, e.changed))
 		return h.judgeConfiguration(e.name, before, after)
 	})
 }

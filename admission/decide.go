@@ -31,17 +31,27 @@ type judgement struct {
 
 func (f *judgement) refused() bool { return len(f.violations)+len(f.problems) > 0 }
 
-// question judges an edit, given the facts of the namespace without the edit. decide may call it twice, so it must
-// keep no state.
-type question func(s *inventory.Sources) judgement
+// state is one state of the namespace of a review: its facts, and what was built of them, nil without a configuration.
+type state struct {
+	sources *inventory.Sources
+	built   *inventory.Namespace
+}
+
+// question judges an edit, given a state of the namespace. decide may call it twice, so it must keep no state.
+type question func(at *state) judgement
+
+// before returns the namespace as it was before an edit of an object, whose former version is old. That is nearly
+// always as it was built already.
+func (at *state) before(kind trust.ObjectKind, name string, old *metav1.ObjectMeta, build func() *inventory.Namespace) *inventory.Namespace {
+	if at.sources.Has(kind, name, old) {
+		return at.built
+	}
+	return build()
+}
 
 // decide judges by the shared view. It confirms a denial, or the permission of a loss, with live reads.
 func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest, fields []string, ask question) (*verdict, error) {
-	sources := h.inventory.Sources(req.Namespace)
-	if sources == nil {
-		sources = &inventory.Sources{Namespace: req.Namespace}
-	}
-	f := ask(sources)
+	f := ask(h.shared(req.Namespace))
 	if !f.refused() && !f.risky {
 		return &verdict{warnings: f.warnings}, nil
 	}
@@ -67,8 +77,19 @@ func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest,
 	return v, nil
 }
 
-// live returns the facts of the namespace from a read of the API server that began after the call.
-func (h *Handler) live(ctx context.Context, namespace string) (*inventory.Sources, error) {
+// shared returns the state of the namespace that the shared view has.
+func (h *Handler) shared(namespace string) *state {
+	if n := h.inventory.Namespace(namespace); n != nil {
+		return &state{sources: n.Sources(), built: n}
+	}
+	if s := h.inventory.Sources(namespace); s != nil {
+		return &state{sources: s}
+	}
+	return &state{sources: &inventory.Sources{Namespace: namespace}}
+}
+
+// live returns the state of the namespace from a read of the API server that began after the call.
+func (h *Handler) live(ctx context.Context, namespace string) (*state, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
 	defer cancel()
 	return h.reads.read(ctx, namespace)
@@ -76,12 +97,15 @@ func (h *Handler) live(ctx context.Context, namespace string) (*inventory.Source
 
 // readLive reads once. Other reviews may wait for the result, so the end of the first caller's context does not stop
 // it.
-func (h *Handler) readLive(ctx context.Context, namespace string) (*inventory.Sources, error) {
+func (h *Handler) readLive(ctx context.Context, namespace string) (*state, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.liveTimeout)
 	defer cancel()
 	s, err := h.inventory.Live(ctx, namespace)
 	h.metrics.observeLive(err)
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return &state{sources: s, built: inventory.Build(s)}, nil
 }
 
 // terminating reports whether the namespace is being deleted: then nothing in it is worth protecting. It reads live,

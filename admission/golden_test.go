@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
@@ -85,7 +84,7 @@ func goldenObjects(t *testing.T, stable, distributing *world) map[string]string 
 	server := stable.secrets["service-server"]
 	config := stable.config
 	objects := map[string]string{}
-	for name, object := range map[string]runtime.Object{
+	for name, object := range map[string]versioned{
 		"server":              server,
 		"foreignServer":       stable.leaf("service-server", stable.foreign),
 		"nextServer":          stable.leaf("service-server", distributing.next),
@@ -99,11 +98,7 @@ func goldenObjects(t *testing.T, stable, distributing *world) map[string]string 
 		"configuration":       config,
 		"brokenConfiguration": editedConfiguration(config, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset.MTLSService.Clients = []string{"A"} }),
 	} {
-		data, err := json.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects[name] = string(data)
+		objects[name] = string(encode(t, stored(t, object)))
 	}
 	return objects
 }

@@ -6,8 +6,6 @@ package admission
 import (
 	"context"
 	"sync"
-
-	"certrotation.dev/registry/view/inventory"
 )
 
 // maxWaiting bounds the reviews of one namespace that wait for live reads: a quarter of all that may be in flight.
@@ -18,7 +16,7 @@ const maxWaiting = maxInFlight / 4
 //
 // It starts no goroutine. One of the waiting reviews makes the read.
 type liveReads struct {
-	make func(ctx context.Context, namespace string) (*inventory.Sources, error)
+	make func(ctx context.Context, namespace string) (*state, error)
 
 	mu         sync.Mutex
 	namespaces map[string]*namespaceReads
@@ -35,17 +33,17 @@ type namespaceReads struct {
 
 // liveRead is one read. Its result is valid once done is closed.
 type liveRead struct {
-	done    chan struct{}
-	sources *inventory.Sources
-	err     error
+	done  chan struct{}
+	state *state
+	err   error
 }
 
-func newLiveReads(read func(ctx context.Context, namespace string) (*inventory.Sources, error)) *liveReads {
+func newLiveReads(read func(ctx context.Context, namespace string) (*state, error)) *liveReads {
 	return &liveReads{make: read, namespaces: map[string]*namespaceReads{}}
 }
 
 // read returns the result of a read that began after the call, or the error of ctx, or errBusy.
-func (l *liveReads) read(ctx context.Context, namespace string) (*inventory.Sources, error) {
+func (l *liveReads) read(ctx context.Context, namespace string) (*state, error) {
 	n, mine := l.join(namespace)
 	if mine == nil {
 		return nil, errBusy
@@ -58,7 +56,7 @@ func (l *liveReads) read(ctx context.Context, namespace string) (*inventory.Sour
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return mine.sources, mine.err
+	return mine.state, mine.err
 }
 
 // perform makes the read that the caller waits for, unless another review made it while the caller waited for the
@@ -77,7 +75,7 @@ func (l *liveReads) perform(ctx context.Context, namespace string, n *namespaceR
 	defer close(mine.done)
 	// The result if the read panics.
 	mine.err = errUnconfirmed
-	mine.sources, mine.err = l.make(ctx, namespace)
+	mine.state, mine.err = l.make(ctx, namespace)
 }
 
 // join returns the read of the namespace that begins next, nil if too many reviews wait for it: a namespace with slow

@@ -19,16 +19,16 @@ import (
 func TestLiveReadsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads, proceed := 0, make(chan struct{})
-		l := newLiveReads(func(_ context.Context, namespace string) (*inventory.Sources, error) {
+		l := newLiveReads(func(_ context.Context, namespace string) (*state, error) {
 			reads++
 			number := strconv.Itoa(reads)
 			<-proceed
-			return &inventory.Sources{Namespace: namespace + number}, nil
+			return &state{sources: &inventory.Sources{Namespace: namespace + number}}, nil
 		})
 		var asked sync.WaitGroup
 		ask := func(want string) {
 			asked.Go(func() {
-				if s, err := l.read(t.Context(), "ns"); err != nil || s.Namespace != want {
+				if s, err := l.read(t.Context(), "ns"); err != nil || s.sources.Namespace != want {
 					t.Errorf("got %v, %v; want the read %s", s, err, want)
 				}
 			})
@@ -62,12 +62,12 @@ func TestLiveReadsAreShared(t *testing.T) {
 func TestLiveReadsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		l := newLiveReads(func(_ context.Context, namespace string) (*inventory.Sources, error) {
+		l := newLiveReads(func(_ context.Context, namespace string) (*state, error) {
 			if namespace == "slow" {
 				<-release
 				return nil, errors.New("slow")
 			}
-			return &inventory.Sources{}, nil
+			return &state{}, nil
 		})
 		var asked sync.WaitGroup
 		asked.Go(func() {

@@ -51,29 +51,35 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 	if len(fields) == 0 {
 		return allowed(), nil
 	}
-	return h.decide(ctx, req, fields, func(s *inventory.Sources) judgement {
+	var version *metav1.ObjectMeta
+	if e.old != nil {
+		version = old
+	}
+	return h.decide(ctx, req, fields, func(at *state) judgement {
 		// The review's old object is authoritative: the edit applies to this version or not at all.
-		before := inventory.Build(h.with(s, e.name, e.old))
-		after := inventory.Build(h.with(s, e.name, e.changed))
-		f := h.judgeClaim(req, h.kind, e.name, before, after)
-		if h.kind == trust.SecretKind && e.changed != nil && (changed.DeletionTimestamp == nil || len(changed.Finalizers) > 0) {
-			f.violations = append(f.violations, h.uncounted(e.name, before, after)...)
+		before := at.before(h.kind, e.name, version, func() *inventory.Namespace { return inventory.Build(h.with(at.sources, e.name, e.old)) })
+		if before == nil {
+			return judgement{}
+		}
+		claim, claimed := before.Claim(h.kind, e.name)
+		if !claimed {
+			return judgement{}
+		}
+		after := before.Edited(h.with(at.sources, e.name, e.changed), claim)
+		f := h.judgeClaim(req, h.kind, e.name, claim, before, after)
+		if claim.Kind == inventory.ClaimLeaf && e.changed != nil && (changed.DeletionTimestamp == nil || len(changed.Finalizers) > 0) {
+			f.violations = append(f.violations, h.uncounted(e.name, before.Domain(claim.Domain), after.Domain(claim.Domain))...)
 		}
 		return f
 	})
 }
 
 // uncounted returns the violations of an edit that keeps a leaf's Secret, but after which the leaf no longer counts.
-func (h *Handler) uncounted(name string, before, after *inventory.Namespace) []trust.Violation {
+func (h *Handler) uncounted(name string, before, after *trust.Domain) []trust.Violation {
 	if before == nil || after == nil {
 		return nil
 	}
-	claim, _ := before.Claim(trust.SecretKind, name)
-	old, changed := before.Domain(claim.Domain), after.Domain(claim.Domain)
-	if claim.Kind != inventory.ClaimLeaf || old == nil || changed == nil {
-		return nil
-	}
-	return trust.JudgeUncounted(old, changed, name, h.clock.Now())
+	return trust.JudgeUncounted(before, after, name, h.clock.Now())
 }
 
 func changedSecretFields(old, changed *corev1.Secret) []string {

@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -221,19 +223,45 @@ func configMap(name string, labels, data map[string]string) *corev1.ConfigMap {
 	}
 }
 
+// versioned is an object of the API.
+type versioned interface {
+	runtime.Object
+	metav1.Object
+}
+
+// stored is an object with a resource version of its content.
+func stored[T versioned](t testing.TB, object T) T {
+	t.Helper()
+	out := object.DeepCopyObject().(T)
+	out.SetResourceVersion("")
+	version := fnv.New32a()
+	_, _ = version.Write(encode(t, out))
+	out.SetResourceVersion(strconv.FormatUint(uint64(version.Sum32()), 10))
+	return out
+}
+
+func encode(t testing.TB, object any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
 func (w *world) sources() *inventory.Sources {
 	s := &inventory.Sources{Namespace: demo}
 	for name, secret := range w.secrets {
-		s = s.WithSecret(name, secret)
+		s = s.WithSecret(name, stored(w.t, secret))
 	}
 	for name, cm := range w.configMaps {
-		s = s.WithConfigMap(name, cm)
+		s = s.WithConfigMap(name, stored(w.t, cm))
 	}
 	for name, r := range w.records {
 		s = s.WithRecord(name, r)
 	}
 	if w.config != nil {
-		s = s.WithConfiguration(w.config.Name, w.config)
+		s = s.WithConfiguration(w.config.Name, stored(w.t, w.config))
 	}
 	return s
 }
@@ -335,11 +363,7 @@ func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRe
 			continue
 		}
 		req.Name, req.Kind, req.Resource = name, kind, resource
-		raw, err := json.Marshal(side.object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		side.raw.Raw = raw
+		side.raw.Raw = encode(t, stored(t, side.object.(versioned)))
 	}
 	switch {
 	case old == nil:

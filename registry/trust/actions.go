@@ -14,9 +14,17 @@ import (
 	"certrotation.dev/registry/truststore"
 )
 
+// choice is what actions are chosen from: the decision, and the roster to record.
+type choice struct {
+	*decision
+	record *Roster
+}
+
+func newChoice(a *decision) *choice { return &choice{decision: a, record: a.toRecord()} }
+
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that later steps are
 // decided on its result. Leaves are independent of each other.
-func (a *decision) actions(out *Assessment, issues []Action) []Action {
+func (a *choice) actions(out *Assessment, issues []Action) []Action {
 	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.has(ReasonOutlived) {
 		return nil
 	}
@@ -118,7 +126,7 @@ func (a *decision) own(anchors []*pki.Certificate) []*pki.Certificate {
 
 // generateFirst makes the first CA of a domain, or replaces a CA that is lost or expired. The replaced CA becomes
 // previous, as in every rotation.
-func (a *decision) generateFirst(*Assessment) *Action {
+func (a *choice) generateFirst(*Assessment) *Action {
 	s := &a.d.Signer
 	switch {
 	case a.usable(s.Next) || a.usable(s.Active):
@@ -233,7 +241,7 @@ func (a *decision) wanted() string {
 }
 
 // generateNext starts a rotation that is wanted, if none is in flight (OneRotation).
-func (a *decision) generateNext(out *Assessment) *Action {
+func (a *choice) generateNext(out *Assessment) *Action {
 	s := &a.d.Signer
 	reason := a.wanted()
 	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.blocks) {

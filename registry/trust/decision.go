@@ -39,7 +39,7 @@ func (a *decision) assessment() *Assessment {
 	out.StageSince, out.StageDeadline = a.stageTimes()
 	out.Problems = append(a.problems(), a.overdue(out)...)
 	turn := a.pace(due)
-	out.Actions = consenting(a.actions(out, turn.actions), a.d.Configuration)
+	out.Actions = consenting(newChoice(a).actions(out, turn.actions), a.d.Configuration)
 	out.Blockers = a.blockers(out, &turn)
 	out.Recheck = a.recheck(out, &turn)
 	return out

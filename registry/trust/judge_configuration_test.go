@@ -292,7 +292,7 @@ func TestConfigurationInFlight(t *testing.T) {
 		}, rule: counts, want: trust, affected: []string{"typo"}, edit: takesBack},
 		{name: "a member released", rule: "no member is released", want: trust, prepare: func(g *gate) {
 			g.onNode("client-0", "uid")
-			g.d.Roster = decide(&g.d, g.now).record
+			g.d.Roster = newChoice(decide(&g.d, g.now)).record
 			g.begun()
 			g.party("client-0").Members = nil
 		}, affected: []string{"client-0/client-0"}, edit: func(c *Configured) { c.Domains[0].ReleasedMembers = []string{"client-0/client-0"} }},

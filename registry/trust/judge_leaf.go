@@ -144,12 +144,15 @@ func (j *judge) judgeLeafDeletion(old *Leaf) {
 // example a label turns it into a copy, or its content no longer tells which domain it belonged to. Its presenters
 // would not know.
 func JudgeUncounted(before, after *Domain, leaf string, now time.Time) []Violation {
-	j := &judge{before: decide(before, now), after: after, now: now}
-	l := j.before.leaves[leaf]
-	if l == nil || (!j.before.live(l) && (!l.Present || l.Certificate != nil)) ||
-		slices.ContainsFunc(after.Leaves, func(kept Leaf) bool { return kept.Name == leaf }) {
+	if slices.ContainsFunc(after.Leaves, func(kept Leaf) bool { return kept.Name == leaf }) {
 		return nil
 	}
+	was := newFacts(before, now)
+	l := was.leaves[leaf]
+	if l == nil || !was.live(l) && (!l.Present || l.Certificate != nil) {
+		return nil
+	}
+	j := &judge{}
 	j.refuse(AnchorInUse, secret(leaf), nil, "a live leaf would count no more although its Secret stays: its anchor would leave the bundle while it lives",
 		"name it again, delete the Secret when nobody presents it any more, or release it in releasedLeaves")
 	return j.found

@@ -236,9 +236,9 @@ func (e *domainEdit) stepsRefused() []Violation {
 
 // possible returns the steps of a domain that cannot be undone, even if other steps must come first.
 func (a *decision) possible() []string {
-	out := a.assessment()
+	out, choice := a.assessment(), newChoice(a)
 	var steps []string
-	for _, step := range []func(*Assessment) *Action{a.generateFirst, a.dropExpired, a.abort, a.promote, a.retire, a.destroyPrevious} {
+	for _, step := range []func(*Assessment) *Action{choice.generateFirst, a.dropExpired, a.abort, a.promote, a.retire, a.destroyPrevious} {
 		action := step(out)
 		if action == nil || action.Kind == GenerateNext || action.Kind == RecordRoster {
 			continue

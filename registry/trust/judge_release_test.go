@@ -95,7 +95,7 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 		}, letsGo: true, want: []string{"trust domain service: relying party client-0 counts no more: no rotation waits for its members"}},
 		"a party that is no node removed, beside the anchor of somebody else": {prepare: func(g *gate) {
 			g.onNode("client-0", "")
-			g.d.Roster = decide(&g.d, g.now).record
+			g.d.Roster = newChoice(decide(&g.d, g.now)).record
 			g.d.Bundle.Anchors = append(slices.Clone(g.d.Bundle.Anchors), foreign(g.world))
 		}, edit: func(c *Configured) { c.Domains[0].Parties = c.Domains[0].Parties[1:] }, letsGo: true,
 			want: []string{"trust domain service: relying party client-0 counts no more: no rotation waits for its members"}},

@@ -291,7 +291,7 @@ func (s *tale) tries(what string, change func(*Domain)) bool {
 // reconfigure takes a party out of the configuration in flight, or asks for less of it. It counts all the same.
 func (s *tale) reconfigure(rt *rapid.T) {
 	a := s.assess()
-	if a.Stage == Stable || s.configured != nil || decide(&s.d, s.now).rosterDue() || decide(&s.d, s.now).unrotated {
+	if a.Stage == Stable || s.configured != nil || newChoice(decide(&s.d, s.now)).rosterDue() || decide(&s.d, s.now).unrotated {
 		rt.Skip("nothing is in flight")
 	}
 	s.configured = s.d.Parties

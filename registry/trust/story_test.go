@@ -108,7 +108,7 @@ func (f *fleet) onNode(party, uid string) {
 // forgetsTheRoster makes of the record what the configuration says at this moment.
 func forgetsTheRoster(d *Domain) {
 	d.Roster = nil
-	d.Roster = decide(d, start).record
+	d.Roster = newChoice(decide(d, start)).record
 }
 
 // nobodyIsEverybody is the former rule as a configuration: what nobody verifies or presents needs no evidence.

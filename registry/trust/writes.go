@@ -14,16 +14,16 @@ import (
 // recordRoster writes the roster before any other action, unless that write is refused. Only what makes a key waits
 // for it, not what restores leaves. At rest pods come and go unrecorded. They are recorded before a key is made, and
 // in flight.
-func (a *decision) recordRoster(*Assessment) *Action {
+func (a *choice) recordRoster(*Assessment) *Action {
 	if a.rosterRefused() || !a.rosterDue() || a.unrotated && a.record.withoutPods().same(a.d.Roster.withoutPods()) {
 		return nil
 	}
 	return a.countAction()
 }
 
-func (a *decision) rosterDue() bool { return !a.record.same(a.d.Roster) }
+func (a *choice) rosterDue() bool { return !a.record.same(a.d.Roster) }
 
-func (a *decision) countAction() *Action {
+func (a *choice) countAction() *Action {
 	roster := a.record
 	return rosterAction(a.d, roster, fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)))
 }
@@ -36,7 +36,7 @@ func rosterAction(d *Domain, roster *Roster, reason string) *Action {
 }
 
 // withKey makes a key only after the members are recorded that must be proven before the key signs for all.
-func (a *decision) withKey(action *Action) *Action {
+func (a *choice) withKey(action *Action) *Action {
 	if a.rosterDue() {
 		return a.countAction()
 	}
@@ -44,7 +44,7 @@ func (a *decision) withKey(action *Action) *Action {
 }
 
 // recordNeverSigned closes next to signing before an abort drops it.
-func (a *decision) recordNeverSigned(*Assessment) *Action {
+func (a *choice) recordNeverSigned(*Assessment) *Action {
 	next := a.d.Signer.Next
 	if !a.dropsNext() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
 		return nil
@@ -55,7 +55,7 @@ func (a *decision) recordNeverSigned(*Assessment) *Action {
 }
 
 // recordIssue updates the roster before the first leaf of the domain is issued, and before the first leaf of next.
-func (a *decision) recordIssue(issues []Action) *Action {
+func (a *choice) recordIssue(issues []Action) *Action {
 	next, roster := a.d.Signer.Next, *a.record
 	opens := next != nil && !a.mayHaveSigned(next) && slices.ContainsFunc(issues, func(i Action) bool { return i.Authority == next.Fingerprint })
 	if len(issues) == 0 || a.rosterRefused() || roster.Issued && !opens {

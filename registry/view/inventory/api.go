@@ -35,7 +35,11 @@ type Namespace struct {
 	// default filled in. They are shared and read-only.
 	Quorums map[NamedWorkload]*configv1alpha1.Quorum
 
-	claims map[objectKey]Claim
+	sources *Sources
+	records map[string]*remembrance
+	// claims of all configurations, and which of them are of leaves that no configuration names.
+	claims  map[objectKey]Claim
+	unnamed map[objectKey]bool
 	// configured are the names of the domains of each configuration.
 	configured map[string][]string
 }
@@ -205,9 +209,9 @@ func (s *Sources) cache() *pki.Cache {
 	return pki.NewCache(1)
 }
 
-func with[V any](in map[string]V, name string, value V) map[string]V {
+func with[K comparable, V any](in map[K]V, name K, value V) map[K]V {
 	if in == nil {
-		in = map[string]V{}
+		in = map[K]V{}
 	}
 	in[name] = value
 	return in

@@ -26,9 +26,11 @@ type builder struct {
 	// records by trust domain.
 	records map[string]*remembrance
 	// claims of all configurations so far. owners are the names of the claiming configurations.
-	claims   map[objectKey]Claim
-	owners   map[objectKey]string
-	domains  map[string]string
+	claims  map[objectKey]Claim
+	owners  map[objectKey]string
+	domains map[string]string
+	// unnamed are the claims of leaves that no configuration names.
+	unnamed  map[objectKey]bool
 	problems []trust.Problem
 	// rolledOut is the rollout of the namespace, nil if there is none. rolloutOwner is the name of its configuration.
 	rolledOut    *Rollout
@@ -152,7 +154,7 @@ func Build(s *Sources) *Namespace {
 	}
 	b.refuseRecords()
 
-	out := &Namespace{Name: s.Namespace, claims: b.claims, configured: map[string][]string{}}
+	out := &Namespace{Name: s.Namespace, sources: s, records: b.records, claims: b.claims, configured: map[string][]string{}}
 	for _, name := range sortedNames(s.Configurations) {
 		out.Configurations = append(out.Configurations, name)
 		if p := parts[name]; p != nil {
@@ -161,6 +163,7 @@ func Build(s *Sources) *Namespace {
 	}
 	// Runs after all configurations are added: a leaf is unnamed only if none of them names it.
 	b.addUnnamed(out.Domains)
+	out.unnamed = b.unnamed
 	for _, aggregate := range out.Aggregates {
 		keepUnnamed(aggregate, out.Domains)
 	}

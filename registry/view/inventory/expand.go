@@ -33,19 +33,12 @@ type part struct {
 // expand builds the domains of a configuration. It claims the literal names of the configuration first, so that a
 // node's leaf with an unlucky name cannot take the name of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
-	p := &part{configuration: name, configured: cfg.TrustDomains, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
-	b.nodes = b.nodes[:0:0]
-	for _, name := range sortedNames(b.sources.Nodes) {
-		b.nodes = append(b.nodes, b.sources.Nodes[name])
-	}
+	p := newPart(name, cfg)
+	b.listNodes()
 	if err := b.checkExtent(cfg); err != nil {
 		return nil, err
 	}
-	if err := b.believe(p, cfg); err != nil {
-		return nil, err
-	}
-	var err error
-	if p.rivals, err = b.candidates(cfg); err != nil {
+	if err := b.prepare(p, cfg); err != nil {
 		return nil, err
 	}
 	for i := range cfg.TrustDomains {
@@ -83,6 +76,27 @@ func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationS
 		return nil, err
 	}
 	return p, nil
+}
+
+func newPart(configuration string, cfg *configv1alpha1.RotationConfigurationSpec) *part {
+	return &part{configuration: configuration, configured: cfg.TrustDomains, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
+}
+
+func (b *builder) listNodes() {
+	b.nodes = b.nodes[:0:0]
+	for _, name := range sortedNames(b.sources.Nodes) {
+		b.nodes = append(b.nodes, b.sources.Nodes[name])
+	}
+}
+
+// prepare settles which addresses nodes have in a configuration, and who is a candidate for the name of a node's leaf.
+func (b *builder) prepare(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
+	if err := b.believe(p, cfg); err != nil {
+		return err
+	}
+	var err error
+	p.rivals, err = b.candidates(cfg)
+	return err
 }
 
 // claimDomain claims the signer, the bundle, and the leaves that exist once.

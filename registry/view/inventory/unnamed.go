@@ -60,6 +60,7 @@ func (b *builder) claimUnnamed(d *trust.Domain, name string) {
 	key := objectKey{kind: trust.SecretKind, name: name}
 	if _, claimed := b.claims[key]; !claimed {
 		b.claims[key] = Claim{Domain: d.Name, Kind: ClaimLeaf, Configuration: d.Configuration}
+		b.unnamed = with(b.unnamed, key, true)
 	}
 }
 
