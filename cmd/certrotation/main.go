@@ -22,12 +22,12 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
 	"certrotation.dev/cmd/certrotation/app"
-	"certrotation.dev/cmd/certrotation/app/undumpable"
+	"certrotation.dev/cmd/certrotation/app/process"
 )
 
 func main() {
 	// Without this protection the process must not handle keys.
-	utilruntime.Must(undumpable.Process())
+	utilruntime.Must(process.MakeUndumpable())
 	// Go collects garbage harder before a container reaches its memory limit. If the limit cannot be read, or
 	// GOMEMLIMIT is set, nothing changes.
 	_, _ = memlimit.Set(memlimit.WithRatio(0.8))

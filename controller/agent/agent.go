@@ -10,8 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/controller/acknowledge"
-	"certrotation.dev/controller/mountedfiles"
+	"certrotation.dev/controller/reload"
 	"certrotation.dev/registry/pki"
 )
 
@@ -43,15 +42,15 @@ type Config struct {
 	ReloadTimeout time.Duration
 	// Prove is where the agent looks at the program. Without it the agent reports the files after a reload.
 	Prove  *Prove
-	Server acknowledge.Server
-	Member acknowledge.Member
+	Server reload.Server
+	Member reload.Member
 }
 
 // Agent works for one program.
 type Agent struct {
 	config   Config
-	follower *mountedfiles.Follower
-	reporter *acknowledge.Reporter
+	follower *reload.Follower
+	reporter *reload.Reporter
 	metrics  *metrics
 	// Owned by the goroutine of Run. retryAt, lookAt and listenAt are when the next reload, look at the program and
 	// look at its socket are due. changedAt is the last change that looks follow, failures counts failed reloads, and
@@ -61,7 +60,7 @@ type Agent struct {
 	listens                              string
 
 	mu       sync.Mutex
-	problems map[part]*acknowledge.Problem
+	problems map[part]*reload.Problem
 	// mounted is the content of the files, nil before the first read. reloaded is the content that the program last
 	// loaded, by a reload or by its proof.
 	mounted, reloaded *content
@@ -69,7 +68,7 @@ type Agent struct {
 	known  []*pki.Certificate
 	leaves map[pki.Fingerprint]bool
 	// proof is what the program last showed, nil if it has shown nothing since it started.
-	proof *acknowledge.Loaded
+	proof *reload.Loaded
 	// startedAt is when the current process was first observed.
 	startedAt time.Time
 }
@@ -77,10 +76,10 @@ type Agent struct {
 // New makes an Agent.
 func New(config Config, registry Registry) *Agent {
 	a := &Agent{
-		config: config, follower: mountedfiles.NewFollower(config.Certificate, config.Anchors), metrics: newMetrics(registry),
-		problems: map[part]*acknowledge.Problem{}, leaves: map[pki.Fingerprint]bool{}, startedAt: time.Now(),
+		config: config, follower: reload.NewFollower(config.Certificate, config.Anchors), metrics: newMetrics(registry),
+		problems: map[part]*reload.Problem{}, leaves: map[pki.Fingerprint]bool{}, startedAt: time.Now(),
 	}
-	a.reporter = acknowledge.New(config.Server, config.Member, a.look)
+	a.reporter = reload.NewReporter(config.Server, config.Member, a.look)
 	return a
 }
 
@@ -123,7 +122,7 @@ func (a *Agent) step(ctx context.Context, now time.Time) {
 func (a *Agent) read(ctx context.Context) {
 	found, err := readContent(a.config.Certificate, a.config.Anchors)
 	if err != nil {
-		a.put(ctx, partFiles, &acknowledge.Problem{
+		a.put(ctx, partFiles, &reload.Problem{
 			Reason: ReasonFilesUnreadable, Err: err, Next: "compare --certificate and --anchors with the volumeMounts of this container",
 		})
 		return
@@ -169,7 +168,7 @@ func (a *Agent) reload(ctx context.Context, now time.Time) {
 	if err != nil {
 		a.retryAt = now.Add(min(firstRetry<<min(a.failures, 10), lastRetry))
 		a.failures++
-		a.put(ctx, partReload, &acknowledge.Problem{Reason: ReasonReloadFailed, Err: err, Next: "the program keeps what it has; it is tried again"})
+		a.put(ctx, partReload, &reload.Problem{Reason: ReasonReloadFailed, Err: err, Next: "the program keeps what it has; it is tried again"})
 		return
 	}
 	klog.FromContext(ctx).Info("Reloaded", "leaf", told.leafName(), "anchors", len(told.anchors))
@@ -191,16 +190,16 @@ func (a *Agent) settled() bool {
 }
 
 // look returns what the program has loaded. It is the Look of the Reporter.
-func (a *Agent) look(ctx context.Context) (acknowledge.Loaded, error) {
+func (a *Agent) look(ctx context.Context) (reload.Loaded, error) {
 	if a.config.Prove != nil {
 		return a.prove(ctx)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reloaded == nil {
-		return acknowledge.Loaded{}, &acknowledge.Problem{
+		return reload.Loaded{}, &reload.Problem{
 			Reason: ReasonNotReloaded, Err: errNotReloaded, Next: "nothing is reported before a reload has succeeded",
 		}
 	}
-	return acknowledge.Loaded{Trusts: fingerprints(a.reloaded.anchors), Presents: a.reloaded.presents(), StartedAt: a.startedAt}, nil
+	return reload.Loaded{Trusts: fingerprints(a.reloaded.anchors), Presents: a.reloaded.presents(), StartedAt: a.startedAt}, nil
 }

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/reload"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/kubeletvolume"
 )
@@ -135,7 +135,7 @@ func TestFaultsAreProblems(t *testing.T) {
 		change     func(p *program, c *Config)
 		breaks     func(t *testing.T, w *world)
 		mends      func(t *testing.T, w *world)
-		reason     acknowledge.Reason
+		reason     reload.Reason
 		text       string
 		isReported bool
 	}{
@@ -152,7 +152,7 @@ func TestFaultsAreProblems(t *testing.T) {
 				w.refuse(apierrors.NewForbidden(resource, "signer", errors.New("no")))
 			},
 			mends:  func(_ *testing.T, w *world) { w.refuse(nil) },
-			reason: acknowledge.ReasonForbidden, text: "relyingParties[].reporters",
+			reason: reload.ReasonForbidden, text: "relyingParties[].reporters",
 		},
 		"a clock that is off": {
 			change: func(_ *program, c *Config) { c.Server.Skew = func() time.Duration { return -time.Hour } },
@@ -160,7 +160,7 @@ func TestFaultsAreProblems(t *testing.T) {
 				w.refuse(apierrors.NewConflict(resource, "signer", errors.New("it was observed too long ago")))
 			},
 			mends:  func(_ *testing.T, w *world) { w.refuse(nil) },
-			reason: acknowledge.ReasonClockSkewed, text: "1h0m0s behind",
+			reason: reload.ReasonClockSkewed, text: "1h0m0s behind",
 		},
 		"nobody listens": {
 			breaks: func(_ *testing.T, w *world) { w.stop() },

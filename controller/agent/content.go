@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"certrotation.dev/controller/acknowledge"
-	"certrotation.dev/controller/mountedfiles"
+	"certrotation.dev/controller/reload"
 	"certrotation.dev/registry/pki"
 )
 
@@ -20,7 +19,7 @@ type content struct {
 }
 
 func readContent(certificate, anchors string) (*content, error) {
-	data, err := mountedfiles.Read(certificate, anchors)
+	data, err := reload.Read(certificate, anchors)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +58,13 @@ func (c *content) leafName() string {
 }
 
 // shown reports whether a proof covers all of the content and, if there is a bundle, no other anchor.
-func (c *content) shown(proof *acknowledge.Loaded) bool {
+func (c *content) shown(proof *reload.Loaded) bool {
 	return (c.leaf == nil || slices.Contains(proof.Presents, c.leaf.Fingerprint)) && c.unseen(proof) == nil && c.surplus(proof) == ""
 }
 
 // surplus is an anchor that the program still trusts and that is no longer mounted, "" if there is none. Without a
 // bundle the right anchors are unknown, so nothing is surplus.
-func (c *content) surplus(proof *acknowledge.Loaded) pki.Fingerprint {
+func (c *content) surplus(proof *reload.Loaded) pki.Fingerprint {
 	for _, fingerprint := range proof.Trusts {
 		if len(c.anchors) > 0 && !slices.Contains(fingerprints(c.anchors), fingerprint) {
 			return fingerprint
@@ -75,7 +74,7 @@ func (c *content) surplus(proof *acknowledge.Loaded) pki.Fingerprint {
 }
 
 // unseen is a mounted anchor that the proof does not show as loaded, nil if there is none.
-func (c *content) unseen(proof *acknowledge.Loaded) *pki.Certificate {
+func (c *content) unseen(proof *reload.Loaded) *pki.Certificate {
 	for _, anchor := range c.anchors {
 		if !slices.Contains(proof.Trusts, anchor.Fingerprint) {
 			return anchor

@@ -8,7 +8,7 @@ import (
 
 	componentmetrics "k8s.io/component-base/metrics"
 
-	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/reload"
 )
 
 // Registry registers metrics, such as a metrics.KubeRegistry.
@@ -49,8 +49,8 @@ func (m *metrics) reloaded(err error) {
 	m.reloads.WithLabelValues(result).Inc()
 }
 
-func (m *metrics) set(problems map[part]*acknowledge.Problem, expires time.Time) {
-	there := map[acknowledge.Reason]bool{}
+func (m *metrics) set(problems map[part]*reload.Problem, expires time.Time) {
+	there := map[reload.Reason]bool{}
 	for _, problem := range problems {
 		there[problem.Reason] = true
 	}

@@ -13,32 +13,32 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/controller/acknowledge"
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
+	"certrotation.dev/controller/reload"
 )
 
 // The reasons of problems, in addition to those of acknowledge.
 const (
 	// ReasonFilesUnreadable: a mounted file is missing or invalid.
-	ReasonFilesUnreadable acknowledge.Reason = "FilesUnreadable"
+	ReasonFilesUnreadable reload.Reason = "FilesUnreadable"
 	// ReasonReloadFailed: the program could not be told to reload, or refused.
-	ReasonReloadFailed acknowledge.Reason = "ReloadFailed"
+	ReasonReloadFailed reload.Reason = "ReloadFailed"
 	// ReasonNotReloaded: no reload has succeeded yet.
-	ReasonNotReloaded acknowledge.Reason = "NotReloaded"
+	ReasonNotReloaded reload.Reason = "NotReloaded"
 	// ReasonServerUnreachable: no handshake took place.
-	ReasonServerUnreachable acknowledge.Reason = "ServerUnreachable"
+	ReasonServerUnreachable reload.Reason = "ServerUnreachable"
 	// ReasonForeignServer: the server belongs to another PKI.
-	ReasonForeignServer acknowledge.Reason = "ForeignServer"
+	ReasonForeignServer reload.Reason = "ForeignServer"
 	// ReasonStillFormer: the program shows a former state: another leaf, a mounted anchor missing, or an anchor that
 	// is no longer mounted.
-	ReasonStillFormer acknowledge.Reason = "StillFormer"
+	ReasonStillFormer reload.Reason = "StillFormer"
 	// ReasonNothingListed: the server lists no CAs, so its anchors cannot be seen.
-	ReasonNothingListed acknowledge.Reason = "NothingListed"
+	ReasonNothingListed reload.Reason = "NothingListed"
 	// ReasonSharedSubject: two CAs have the same subject.
-	ReasonSharedSubject acknowledge.Reason = "SharedSubject"
+	ReasonSharedSubject reload.Reason = "SharedSubject"
 )
 
-var reasons = slices.Concat(acknowledge.Reasons, []acknowledge.Reason{
+var reasons = slices.Concat(reload.Reasons, []reload.Reason{
 	ReasonFilesUnreadable, ReasonReloadFailed, ReasonNotReloaded, ReasonServerUnreachable, ReasonForeignServer, ReasonStillFormer,
 	ReasonNothingListed, ReasonSharedSubject,
 })
@@ -60,20 +60,20 @@ const (
 
 var parts = []part{partFiles, partReload, partProgram, partAcknowledgement}
 
-func (a *Agent) problem(p part) *acknowledge.Problem {
+func (a *Agent) problem(p part) *reload.Problem {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.problems[p]
 }
 
 // put sets the problem of a part, or clears it if nil.
-func (a *Agent) put(ctx context.Context, p part, problem *acknowledge.Problem) {
+func (a *Agent) put(ctx context.Context, p part, problem *reload.Problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.putLocked(ctx, p, problem)
 }
 
-func (a *Agent) putLocked(ctx context.Context, p part, problem *acknowledge.Problem) {
+func (a *Agent) putLocked(ctx context.Context, p part, problem *reload.Problem) {
 	former, logger := a.problems[p], klog.FromContext(ctx)
 	if problem == nil {
 		delete(a.problems, p)
@@ -89,7 +89,7 @@ func (a *Agent) putLocked(ctx context.Context, p part, problem *acknowledge.Prob
 }
 
 // all returns the current problems by part.
-func (a *Agent) all() map[part]*acknowledge.Problem {
+func (a *Agent) all() map[part]*reload.Problem {
 	state := a.reporter.State()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,13 +122,13 @@ func (a *Agent) Health() (bool, string) {
 const nextReload = "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it"
 
 // lagging returns how the program lags behind the mounted content, nil if it does not.
-func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *acknowledge.Problem {
+func (a *Agent) lagging(shown dial.Shown, proof *reload.Loaded) *reload.Problem {
 	if a.mounted == nil || a.mounted.shown(proof) {
 		return nil
 	}
 	address := a.config.Prove.Address
 	if leaf := a.mounted.leaf; leaf != nil && leaf.Fingerprint != proof.Presents[0] {
-		return &acknowledge.Problem{
+		return &reload.Problem{
 			Reason: ReasonStillFormer, Err: fmt.Errorf("%s presents %s, and %s is mounted", address, proof.Presents[0], leaf.Fingerprint),
 			Next: nextReload,
 		}
@@ -136,22 +136,22 @@ func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *ackn
 	unseen := a.mounted.unseen(proof)
 	switch {
 	case unseen == nil:
-		return &acknowledge.Problem{
+		return &reload.Problem{
 			Reason: ReasonStillFormer, Err: fmt.Errorf("%s still accepts authority %s, which is mounted no more", address, a.mounted.surplus(proof)),
 			Next: nextReload,
 		}
 	case len(shown.Subjects) == 0:
-		return &acknowledge.Problem{
+		return &reload.Problem{
 			Reason: ReasonNothingListed, Err: fmt.Errorf("%s asks for no client certificate, or lists no authorities with it: which anchors it has loaded cannot be seen", address),
 			Next: "have it list them, or use --reports-files, which is the weaker proof",
 		}
 	case slices.Contains(shown.Subjects, unseen.SubjectHash):
-		return &acknowledge.Problem{
+		return &reload.Problem{
 			Reason: ReasonSharedSubject, Err: fmt.Errorf("%s lists the subject %s, which two authorities have: that proves neither", address, unseen.Subject),
 			Next: "have certrotation make the authorities, of which each has its own subject, or use --reports-files",
 		}
 	}
-	return &acknowledge.Problem{
+	return &reload.Problem{
 		Reason: ReasonStillFormer, Err: fmt.Errorf("%s does not list %s, which is mounted", address, unseen.Subject),
 		Next: nextReload,
 	}

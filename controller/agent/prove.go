@@ -14,9 +14,8 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/controller/acknowledge"
-	"certrotation.dev/controller/evidence/connection"
-	"certrotation.dev/controller/mountedfiles"
+	"certrotation.dev/controller/dial"
+	"certrotation.dev/controller/reload"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -59,19 +58,19 @@ func (p *Prove) networkOrDefault() network {
 }
 
 // prove does a handshake with the program. The proof is what the program shows, regardless of what is mounted.
-func (a *Agent) prove(ctx context.Context) (acknowledge.Loaded, error) {
+func (a *Agent) prove(ctx context.Context) (reload.Loaded, error) {
 	begun := time.Now()
 	shown, err := a.config.Prove.shake(ctx)
 	if err != nil {
 		a.away()
-		return acknowledge.Loaded{}, err
+		return reload.Loaded{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	leaf, err := a.recognise(shown.Presents)
 	if err != nil {
 		a.proof = nil
-		return acknowledge.Loaded{}, &acknowledge.Problem{
+		return reload.Loaded{}, &reload.Problem{
 			Reason: ReasonForeignServer, Err: fmt.Errorf("%s: %w", a.config.Prove.Address, err),
 			Next: "compare --prove and --server-name with the port of the program, and --anchors with its bundle",
 		}
@@ -79,7 +78,7 @@ func (a *Agent) prove(ctx context.Context) (acknowledge.Loaded, error) {
 	if a.startedAt.IsZero() {
 		a.startedAt = begun
 	}
-	proof := acknowledge.Loaded{
+	proof := reload.Loaded{
 		Presents: []pki.Fingerprint{leaf.Fingerprint}, Trusts: fingerprints(trust.Listed(shown.Subjects, a.known, begun)), StartedAt: a.startedAt,
 	}
 	a.proof = &proof
@@ -88,32 +87,32 @@ func (a *Agent) prove(ctx context.Context) (acknowledge.Loaded, error) {
 }
 
 // shake returns what the server presents and lists.
-func (p *Prove) shake(ctx context.Context) (connection.Shown, error) {
+func (p *Prove) shake(ctx context.Context) (dial.Shown, error) {
 	pair, err := p.pair()
 	if err != nil {
-		return connection.Shown{}, &acknowledge.Problem{
+		return dial.Shown{}, &reload.Problem{
 			Reason: ReasonFilesUnreadable, Err: err, Next: "compare --client-certificate and --client-key with the volumeMounts of this container",
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	unreachable := func(err error) error {
-		return &acknowledge.Problem{
-			Reason: ReasonServerUnreachable, Err: fmt.Errorf("look at %s: %s: %w", p.Address, connection.Failure(ctx, err), errNoHandshake),
+		return &reload.Problem{
+			Reason: ReasonServerUnreachable, Err: fmt.Errorf("look at %s: %s: %w", p.Address, dial.Failure(ctx, err), errNoHandshake),
 			Next: "see whether the program runs, and whether --prove is its TLS port",
 		}
 	}
-	raw, err := connection.Dial(ctx, p.networkOrDefault().DialContext, p.Address)
+	raw, err := dial.Dial(ctx, p.networkOrDefault().DialContext, p.Address)
 	if err != nil {
-		return connection.Shown{}, unreachable(err)
+		return dial.Shown{}, unreachable(err)
 	}
 	defer raw.Close()
-	conn, shown, err := (&connection.Client{Pair: pair, ServerName: p.ServerName, Latest: tls.VersionTLS13}).Shake(ctx, raw)
+	conn, shown, err := (&dial.Client{Pair: pair, ServerName: p.ServerName, Latest: tls.VersionTLS13}).Shake(ctx, raw)
 	if err == nil {
 		leave(conn)
 	}
 	if !shown.Met || len(shown.Presents) == 0 {
-		return connection.Shown{}, unreachable(cmp.Or(err, errNoHandshake))
+		return dial.Shown{}, unreachable(cmp.Or(err, errNoHandshake))
 	}
 	return shown, nil
 }
@@ -130,7 +129,7 @@ func (p *Prove) pair() (*tls.Certificate, error) {
 	if p.ClientCertificate == "" {
 		return nil, nil
 	}
-	data, err := mountedfiles.Read(p.ClientCertificate, p.ClientKey)
+	data, err := reload.Read(p.ClientCertificate, p.ClientKey)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +138,7 @@ func (p *Prove) pair() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.ClientCertificate, err)
 	}
-	certificate, err := connection.Certificate(pair)
+	certificate, err := dial.Certificate(pair)
 	if err != nil {
 		return nil, fmt.Errorf("use %s: %w", p.ClientCertificate, err)
 	}

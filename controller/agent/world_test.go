@@ -20,8 +20,8 @@ import (
 	componentmetrics "k8s.io/component-base/metrics"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	"certrotation.dev/controller/acknowledge"
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
+	"certrotation.dev/controller/reload"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/kubeletvolume"
 	"certrotation.dev/test/pipenet"
@@ -58,7 +58,7 @@ func (p *program) mount(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 // load has the server use what is given.
 func (p *program) load(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 	t.Helper()
-	certificate, err := connection.Certificate(leaf)
+	certificate, err := dial.Certificate(leaf)
 	if err != nil {
 		t.Error(err)
 		return
@@ -196,8 +196,8 @@ type world struct {
 func configOf(p *program, a *api) Config {
 	return Config{
 		Certificate: p.secret.Path("tls.crt"), Anchors: p.bundle.Path("ca-bundle.crt"), Prove: &Prove{Address: "127.0.0.1:8443", network: p},
-		ReloadTimeout: 10 * time.Second, Server: acknowledge.Server{API: a},
-		Member: acknowledge.Member{Namespace: "ns", Signer: "signer", Party: "servers", Name: "server-0", Instance: "uid"},
+		ReloadTimeout: 10 * time.Second, Server: reload.Server{API: a},
+		Member: reload.Member{Namespace: "ns", Signer: "signer", Party: "servers", Name: "server-0", Instance: "uid"},
 	}
 }
 
@@ -256,7 +256,7 @@ func (w *world) reported(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 }
 
 // shows fails unless Health has the reason and the text, or is well if the reason is "".
-func (w *world) shows(t *testing.T, reason acknowledge.Reason, text string) {
+func (w *world) shows(t *testing.T, reason reload.Reason, text string) {
 	t.Helper()
 	ok, health := w.agent.Health()
 	if ok != (reason == "") || !strings.Contains(health, string(reason)) || !strings.Contains(health, text) {

@@ -10,7 +10,7 @@
 // Invariants:
 //
 //   - This package does not issue, publish or revision anything itself: it calls controller/rotation and
-//     registry/revision. A controller that later finds the result in a real API has nothing to change.
+//     registry/nodepod. A controller that later finds the result in a real API has nothing to change.
 //   - The result is complete or absent: [Settle] fails unless every trust domain is stable, every leaf is usable and
 //     every aggregate holds all of its sources.
 //   - Objects of the result have no fields that only a server may set: no UID, no resource version, no owner

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -43,7 +43,7 @@ type Node struct {
 	// Hashes of the whole revision, which includes content for other nodes.
 	ContentHash, RestartHash string
 	// Content for this node.
-	Content revision.Content
+	Content nodepod.Content
 }
 
 // Render makes the result of an input, at now.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -29,7 +29,7 @@ const reasonBootstrap = "it was rendered before there was an API server"
 // Revision is the first revision of a rollout.
 type Revision struct {
 	Rollout *inventory.Rollout
-	Content revision.Content
+	Content nodepod.Content
 }
 
 // cut makes revision 1 of a rollout from the objects of the API: its content, and the objects that store it.
@@ -50,13 +50,13 @@ func cut(api *API, namespace string, rollout *inventory.Rollout) (*Revision, err
 // asNamed and ofFirst return the name of a source, and the name of its copy in the first revision.
 func asNamed(name string) string { return name }
 
-func ofFirst(name string) string { return revision.CopyName(name, first) }
+func ofFirst(name string) string { return nodepod.CopyName(name, first) }
 
 // contentOf returns the content of the sources of a rollout, or of their copies. Each must consent to the
 // configuration.
-func contentOf(api *API, namespace string, rollout *inventory.Rollout, named func(string) string) (revision.Content, error) {
+func contentOf(api *API, namespace string, rollout *inventory.Rollout, named func(string) string) (nodepod.Content, error) {
 	config := rollout.Config
-	out := revision.Content{
+	out := nodepod.Content{
 		ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{}, Reloaded: sets.New(config.ReloadedSecretNames...),
 	}
 	pod, err := get[*corev1.ConfigMap](api, namespace, named(config.PodConfigMapName))
@@ -139,7 +139,7 @@ func (r *Revision) copyAll(api *API, namespace string) error {
 // the garbage collector deletes the copy. The label names the owner instead.
 func (r *Revision) copyMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: namespace, Name: ofFirst(name), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
+		Namespace: namespace, Name: ofFirst(name), Labels: map[string]string{nodepod.LabelRollout: r.Rollout.Config.Name},
 		Annotations: map[string]string{trust.AnnotationConfiguration: r.Rollout.Configuration},
 	}
 }
@@ -148,7 +148,7 @@ func (r *Revision) status(namespace string) *corev1.ConfigMap {
 	out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Annotations: map[string]string{trust.AnnotationConfiguration: r.Rollout.Configuration},
 	}}
-	(&revision.Status{
+	(&nodepod.Status{
 		Number: first, Rollout: r.Rollout.Config.Name, Reason: reasonBootstrap,
 		ContentHash: r.Content.ContentHash(), RestartHash: r.Content.RestartHash(), Ready: true,
 	}).Put(out)
@@ -174,15 +174,15 @@ func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 		if name != r.Rollout.Config.Name {
 			template = r.Content.Companions[name]
 		}
-		manifest, err := revision.Manifest(template, revision.Values{
+		manifest, err := nodepod.RenderManifest(template, nodepod.Values{
 			Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
-			Directory: path.Join(r.Rollout.Class.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
+			Directory: path.Join(r.Rollout.Class.ResourceDirectory, nodepod.DirectoryName(r.Rollout.Config.Name, first)),
 			Permitted: r.Rollout.Class.Permitted(name),
 		})
 		if err != nil {
 			return err
 		}
-		pod, err := revision.ParsePod(manifest)
+		pod, err := nodepod.ParsePod(manifest)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 }
 
 // contentFor returns the content for a node: of the aggregate only the node's own leaves, and everything else whole.
-func (r *Revision) contentFor(node *inventory.Node) revision.Content {
+func (r *Revision) contentFor(node *inventory.Node) nodepod.Content {
 	out := r.Content
 	out.Secrets = map[string]map[string][]byte{}
 	var own []string

@@ -17,8 +17,8 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rollout/staticpod"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/quorum"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -34,15 +34,15 @@ func (u unasked) Check(context.Context, string, string, *configv1alpha1.Quorum, 
 // mirror is what kubelet shows of the manifest on its disk.
 func mirror(t *testing.T, node *Node) *corev1.Pod {
 	t.Helper()
-	manifest, err := revision.Manifest(node.Content.PodTemplate, revision.Values{
+	manifest, err := nodepod.RenderManifest(node.Content.PodTemplate, nodepod.Values{
 		Revision: node.Revision, NodeName: node.Name, NodeIP: node.Address, RestartHash: node.RestartHash,
-		Directory: node.ResourceDirectory + "/" + revision.DirectoryName(node.Rollout, node.Revision),
+		Directory: node.ResourceDirectory + "/" + nodepod.DirectoryName(node.Rollout, node.Revision),
 		Permitted: node.Permitted,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod, err := revision.ParsePod(manifest)
+	pod, err := nodepod.ParsePod(manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +98,9 @@ func TestAdoptionByTheRollout(t *testing.T) {
 	controller.Run(ended)
 
 	// What it may write: its own status, on which nodes the revision is, and what their installers mount.
-	own := []string{"configmaps/" + rollout.StatusName("etcd"), "configmaps/" + revision.StatusName(first), "serviceaccounts/installer-sa"}
+	own := []string{"configmaps/" + rollout.StatusName("etcd"), "configmaps/" + nodepod.StatusName(first), "serviceaccounts/installer-sa"}
 	for i := range result.Nodes {
-		own = append(own, "secrets/"+revision.NodeCopyName("etcd-all-certs", first, result.Nodes[i].Name))
+		own = append(own, "secrets/"+nodepod.NodeCopyName("etcd-all-certs", first, result.Nodes[i].Name))
 	}
 	installers := 0
 	for _, write := range api.writes {
@@ -121,12 +121,12 @@ func TestAdoptionByTheRollout(t *testing.T) {
 			t.Errorf("the content of %s has changed", name)
 		}
 	}
-	status, err := api.client.CoreV1().ConfigMaps(sampleNamespace).Get(ctx, revision.StatusName(first), metav1.GetOptions{})
+	status, err := api.client.CoreV1().ConfigMaps(sampleNamespace).Get(ctx, nodepod.StatusName(first), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range result.Nodes {
-		if status.Annotations[revision.InstalledAnnotation(node.Name)] == "" {
+		if status.Annotations[nodepod.InstalledAnnotation(node.Name)] == "" {
 			t.Errorf("revision 1 is not known to be on %s: %v", node.Name, status.Annotations)
 		}
 	}
@@ -158,10 +158,10 @@ func contents(t *testing.T, api *API) map[string]string {
 	secrets, configMaps := list[*corev1.Secret](api, sampleNamespace), list[*corev1.ConfigMap](api, sampleNamespace)
 	out := map[string]string{}
 	for i := range secrets {
-		out["secrets/"+secrets[i].Name] = revision.Content{Secrets: map[string]map[string][]byte{"x": secrets[i].Data}}.ContentHash()
+		out["secrets/"+secrets[i].Name] = nodepod.Content{Secrets: map[string]map[string][]byte{"x": secrets[i].Data}}.ContentHash()
 	}
 	for i := range configMaps {
-		out["configmaps/"+configMaps[i].Name] = revision.Content{ConfigMaps: map[string]map[string][]byte{"x": valuesOf(configMaps[i])}}.ContentHash()
+		out["configmaps/"+configMaps[i].Name] = nodepod.Content{ConfigMaps: map[string]map[string][]byte{"x": valuesOf(configMaps[i])}}.ContentHash()
 	}
 	return out
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/rotation"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -184,11 +184,11 @@ func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time
 
 // sameRevision compares the sources and their copies with the status.
 func sameRevision(api *API, namespace string, rollout *inventory.Rollout) error {
-	status, err := get[*corev1.ConfigMap](api, namespace, revision.StatusName(first))
+	status, err := get[*corev1.ConfigMap](api, namespace, nodepod.StatusName(first))
 	if err != nil {
 		return err
 	}
-	said, _ := revision.ReadStatus(status)
+	said, _ := nodepod.ReadStatus(status)
 	for _, named := range []func(string) string{asNamed, ofFirst} {
 		content, err := contentOf(api, namespace, rollout, named)
 		if err != nil {

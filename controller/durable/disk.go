@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Disk is the real file system below a directory. The directory itself may be a symbolic link, because the operator
@@ -34,7 +34,7 @@ func (d Disk) Open(name string) (fs.File, error) {
 
 func (d Disk) open(name string, flags int) (f *os.File, err error) {
 	err = d.at("open", name, func(parent int, base string) error {
-		fd, err := unix.Openat(parent, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(nodedisk.PlainMode))
+		fd, err := unix.Openat(parent, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(nodepod.PlainMode))
 		if err != nil {
 			return notFollowed(base, err)
 		}
@@ -84,10 +84,10 @@ func notFollowed(name string, err error) error {
 // Mkdir creates a directory of mode 0700.
 func (d Disk) Mkdir(name string) error {
 	return d.at("make directory", name, func(parent int, base string) error {
-		if err := unix.Mkdirat(parent, base, uint32(nodedisk.DirectoryMode.Perm())); err != nil {
+		if err := unix.Mkdirat(parent, base, uint32(nodepod.DirectoryMode.Perm())); err != nil {
 			return err
 		}
-		return chmod(parent, base, nodedisk.DirectoryMode)
+		return chmod(parent, base, nodepod.DirectoryMode)
 	})
 }
 
@@ -98,7 +98,7 @@ func (d Disk) WriteFile(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Chmod(nodedisk.PlainMode), f.Close())
+	return errors.Join(err, f.Chmod(nodepod.PlainMode), f.Close())
 }
 
 // SyncFile flushes the data of a file to disk.

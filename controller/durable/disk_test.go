@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // TestNoLinkIsFollowed puts links where this package makes or reads something, as a container could that may write below
@@ -59,8 +59,8 @@ func TestNoLinkIsFollowed(t *testing.T) {
 		"write a directory whose temporary name is a link": {
 			place: func(dir, elsewhere string) error { return os.Symlink(elsewhere, filepath.Join(dir, ".tree.staging")) },
 			do: func(w *Writer) {
-				w.Tree(nodedisk.Staged("tree"), map[string][]byte{"a/precious": []byte("new")})
-				w.Rename(nodedisk.Staged("tree"), "tree")
+				w.Tree(nodepod.Staged("tree"), map[string][]byte{"a/precious": []byte("new")})
+				w.Rename(nodepod.Staged("tree"), "tree")
 			},
 			done: true,
 		},
@@ -146,7 +146,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 }
 
 func read(w *Writer, name string) {
-	w.Do("read", name, func() error { _, err := nodedisk.ReadFile(w.FS, name, 100); return err })
+	w.Do("read", name, func() error { _, err := nodepod.ReadFile(w.FS, name, 100); return err })
 }
 
 // TestDiskIsAFileSystem has the standard library look for what a reader over io/fs relies on.

@@ -7,7 +7,7 @@
 // Invariants:
 //
 //   - Data is complete and on disk (fsync of files and directories) before a rename gives it its final name.
-//     Unfinished writes and removals have names that nodedisk.IsLeftover recognizes.
+//     Unfinished writes and removals have names that nodepod.IsLeftover recognizes.
 //   - Below the directory of a Disk, neither reads nor writes follow a symbolic link. Paths are walked one component
 //     at a time, and files are created with O_EXCL. So a process that can write there, such as a container of the
 //     static pod, cannot choose where root reads or writes.

@@ -12,7 +12,7 @@ import (
 	"path"
 	"slices"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Writer writes below one file system. After its first error it does nothing.
@@ -39,7 +39,7 @@ func (w *Writer) Mkdir(name string) {
 
 // MkdirAll creates a directory and its missing parents, and syncs their names.
 func (w *Writer) MkdirAll(name string) {
-	there, err := nodedisk.IsDirectory(w.FS, name)
+	there, err := nodepod.IsDirectory(w.FS, name)
 	w.Do("make directory", name, func() error { return err })
 	if there || w.Err != nil {
 		return
@@ -91,18 +91,18 @@ func (w *Writer) Tree(dir string, files map[string][]byte) {
 // File replaces the content of a file atomically and reports whether the content was different.
 func (w *Writer) File(name string, data []byte) (changed bool) {
 	dir := path.Dir(name)
-	if old, err := nodedisk.ReadFile(w.FS, name, nodedisk.MaxFileBytes); err == nil && bytes.Equal(old, data) {
-		if info, err := fs.Lstat(w.FS, name); err == nil && info.Mode() != nodedisk.PlainMode {
-			w.Chmod(name, nodedisk.PlainMode)
+	if old, err := nodepod.ReadFile(w.FS, name, nodepod.MaxFileBytes); err == nil && bytes.Equal(old, data) {
+		if info, err := fs.Lstat(w.FS, name); err == nil && info.Mode() != nodepod.PlainMode {
+			w.Chmod(name, nodepod.PlainMode)
 		}
 		// Its writer may have crashed before it synced.
 		w.Do("sync", name, func() error { return w.FS.SyncFile(name) })
 		w.Sync(dir)
 		return false
 	}
-	w.Remove(nodedisk.Staged(name))
-	w.Write(nodedisk.Staged(name), data)
-	w.Rename(nodedisk.Staged(name), name)
+	w.Remove(nodepod.Staged(name))
+	w.Write(nodepod.Staged(name), data)
+	w.Rename(nodepod.Staged(name), name)
 	w.Sync(dir)
 	return true
 }
@@ -114,10 +114,10 @@ func (w *Writer) Link(target, name string) (changed bool) {
 		w.Sync(dir)
 		return false
 	}
-	w.Remove(nodedisk.Staged(name))
-	w.Do("make link", nodedisk.Staged(name), func() error { return w.FS.Symlink(target, nodedisk.Staged(name)) })
+	w.Remove(nodepod.Staged(name))
+	w.Do("make link", nodepod.Staged(name), func() error { return w.FS.Symlink(target, nodepod.Staged(name)) })
 	w.Sync(dir)
-	w.Rename(nodedisk.Staged(name), name)
+	w.Rename(nodepod.Staged(name), name)
 	w.Sync(dir)
 	return true
 }
@@ -150,8 +150,8 @@ func (w *Writer) Remove(name string) {
 
 // Retire removes a directory so that under its name it is either complete or absent.
 func (w *Writer) Retire(name string) {
-	w.Rename(name, nodedisk.Removed(name))
+	w.Rename(name, nodepod.Removed(name))
 	w.Sync(path.Dir(name))
-	w.Remove(nodedisk.Removed(name))
+	w.Remove(nodepod.Removed(name))
 	w.Sync(path.Dir(name))
 }

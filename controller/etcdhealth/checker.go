@@ -20,7 +20,6 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/dial"
-	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -42,7 +41,7 @@ type Config struct {
 	// Dial defaults to DialContext of the zero dial.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Failures counts failed connections. It may be nil.
-	Failures *connection.Failures
+	Failures *dial.Failures
 	// Metrics is where the metrics are registered. It may be nil.
 	Metrics Registry
 }
@@ -53,7 +52,7 @@ type Checker struct {
 	clock  clock.PassiveClock
 	dial   dialFunc
 	// failures may be nil.
-	failures       *connection.Failures
+	failures       *dial.Failures
 	refusalTimeout time.Duration
 	meters         *meters
 	flights        flights

@@ -28,7 +28,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -40,7 +40,7 @@ type conn struct {
 	endpoint       *url.URL
 	identity       *tls.Config
 	dial           dialFunc
-	failures       *connection.Failures
+	failures       *dial.Failures
 	refusalTimeout time.Duration
 	// proven is set once the server has proven, with a leaf that the bundle verifies, that it is a member.
 	proven *atomic.Bool
@@ -105,12 +105,12 @@ func (c *conn) failure(ctx context.Context, err error) string {
 // told returns the public description of a failed connection. For an unproven server, the details go to the log only.
 func (c *conn) told(ctx context.Context, err error) string {
 	c.failures.Count(ctx, err)
-	detail := connection.Failure(ctx, err)
+	detail := dial.Failure(ctx, err)
 	if c.proven.Load() {
 		return detail
 	}
 	klog.FromContext(ctx).Info("A member of etcd cannot be asked", "endpoint", c.endpoint.Host, "met", detail)
-	return connection.Told(err)
+	return dial.Told(err)
 }
 
 // answered describes the failure of a request to a proven member.
@@ -168,7 +168,7 @@ func (c *Checker) identity(ctx context.Context, namespace, configuration string,
 		return nil, fmt.Errorf(
 			"client leaf of the quorum check Secret %s/%s is no usable pair: %w; delete it to have it issued anew", namespace, q.ClientLeaf, err)
 	}
-	pair, err := connection.Certificate(leaf)
+	pair, err := dial.Certificate(leaf)
 	if err != nil {
 		return nil, fmt.Errorf("present the client leaf of the quorum check Secret %s/%s: %w", namespace, q.ClientLeaf, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/quorum"
 )
@@ -61,7 +61,7 @@ func testClients(t *testing.T, m *members) {
 		{
 			name:    "a bundle with another CA instead",
 			objects: []runtime.Object{leafSecret(t, client), bundleOf(foreign)},
-			failure: connection.Unproven,
+			failure: dial.Unproven,
 		},
 		{
 			name:    "a client of another CA",
@@ -126,7 +126,7 @@ func testPods(t *testing.T, m *members) {
 			Status:     corev1.PodStatus{PodIP: m.nodes[i].Addresses[0], PodIPs: []corev1.PodIP{{IP: m.nodes[i].Addresses[0]}}},
 		})
 	}
-	for called, failure := range map[string]string{name: "", "other.etcd.svc": connection.Unproven, "": connection.Unproven} {
+	for called, failure := range map[string]string{name: "", "other.etcd.svc": dial.Unproven, "": dial.Unproven} {
 		t.Run("called "+called, func(t *testing.T) {
 			q := m.quorum.DeepCopy()
 			q.Endpoint, q.ServerName = fmt.Sprintf("https://{pod}:%d", m.clientPort), called
@@ -160,7 +160,7 @@ func testDown(t *testing.T, m *members) {
 	}
 	o := m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Assess("", o, "node-2")) })
 	want := same("", m.names...)
-	want["node-2"] = connection.Unproven
+	want["node-2"] = dial.Unproven
 	if diff := cmp.Diff(want, failures(o)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -179,7 +179,7 @@ func testFrozen(t *testing.T, m *members) {
 	c := m.checker(t)
 	m.freeze(t, "node-3")
 	o := m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Assess("", o, "node-3")) })
-	if got := failures(o)["node-3"]; got != connection.Unproven {
+	if got := failures(o)["node-3"]; got != dial.Unproven {
 		t.Errorf("the frozen member: %s", got)
 	}
 	m.thaw(t, "node-3")

@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/mirrorpod"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -80,7 +80,7 @@ func (c *Collector) absentPod(ctx context.Context, namespace string, m *trust.Ro
 
 // absentNode checks a member that has the name of its node.
 func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.RosterMember) (proof, doubt string) {
-	departed := &mirrorpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
+	departed := &nodepod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
 	n := c.inventory.Namespace(d.Namespace)
 	switch {
 	case n == nil:
@@ -104,7 +104,7 @@ func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.Ro
 		}
 		departed.Clusters = append(departed.Clusters, cluster)
 	}
-	return mirrorpod.Absent(departed)
+	return nodepod.Absent(departed)
 }
 
 // hadStaticPods reports whether members of the domain are static pods. It uses the roster, because members that the
@@ -114,7 +114,7 @@ func hadStaticPods(d *trust.Domain) bool {
 }
 
 // readDeparted reads a node by name, and its pods, from the API server.
-func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.RosterMember, departed *mirrorpod.Departed) error {
+func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.RosterMember, departed *nodepod.Departed) error {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, departed.Node).String(),
 	})

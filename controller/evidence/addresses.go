@@ -13,7 +13,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/trust"
 )
 
@@ -43,7 +43,7 @@ func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints 
 		addresses = append(addresses, literal)
 	} else if addresses, err = c.resolver.LookupNetIP(ctx, "ip", host); err != nil {
 		c.failures.Count(ctx, err)
-		return nil, connection.Told(err)
+		return nil, dial.Told(err)
 	}
 	for _, address := range addresses {
 		endpoints = append(endpoints, net.JoinHostPort(address.Unmap().String(), port))

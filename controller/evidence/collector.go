@@ -19,8 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/dial"
-	"certrotation.dev/controller/evidence/connection"
-	"certrotation.dev/controller/fairqueue"
+	"certrotation.dev/controller/internal/worker"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -52,7 +51,7 @@ type Config struct {
 	// Dial defaults to DialContext of the zero dial.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Failures counts failed connections, Waits the time that handshakes wait for their turn. Either may be nil.
-	Failures *connection.Failures
+	Failures *dial.Failures
 	Waits    *Waits
 	// Quorum lists the members of an etcd cluster. Without it, no node member is proven absent where a rollout has an
 	// etcd quorum.
@@ -69,7 +68,7 @@ type Collector struct {
 	clock       clock.WithTicker
 	concurrency int
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
-	failures    *connection.Failures
+	failures    *dial.Failures
 	turns       *turns
 	resolver    resolver
 	minter      minter
@@ -108,7 +107,7 @@ func New(cfg Config) (*Collector, error) {
 		dial: cfg.Dial, failures: cfg.Failures, resolver: net.DefaultResolver, minter: &signers{client: cfg.Client, clock: cfg.Clock}, quorum: cfg.Quorum,
 		turns:  newTurns(cfg.HandshakesPerSecond, cfg.Waits),
 		rounds: &rounds{domains: map[domainKey]*round{}},
-		queue: fairqueue.New(fairqueue.Config[target]{
+		queue: worker.NewFair(worker.FairConfig[target]{
 			Name: "evidence", Namespace: func(t target) string { return t.namespace }, Workers: 2 * cfg.Concurrency, Clock: cfg.Clock,
 		}),
 		watched: watched{targets: map[target]attempts{}}, assessments: assessments{domains: map[domainKey]*lastAssessed{}},
@@ -168,7 +167,7 @@ func (c *Collector) safely(ctx context.Context, t target) (again time.Duration, 
 		c.fanOut(ctx, t.namespace)
 		return 0, nil
 	}
-	err = fairqueue.Within(ctx, lookDeadline, "look at member "+t.member+" of "+t.party, func(ctx context.Context) error {
+	err = worker.Within(ctx, lookDeadline, "look at member "+t.member+" of "+t.party, func(ctx context.Context) error {
 		var err error
 		again, err = c.visit(ctx, t)
 		return err

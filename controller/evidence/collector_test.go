@@ -17,7 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -174,7 +174,7 @@ func TestRefresh(t *testing.T) {
 		},
 		{
 			name: "a leaf of a foreign CA", config: mutual(strange, tls.VersionTLS13, before), served: true,
-			want: trust.Observation{Failure: connection.Unproven},
+			want: trust.Observation{Failure: dial.Unproven},
 		},
 		{
 			name: "a leaf of another name", config: mutual(misnamed, tls.VersionTLS13, before), served: true,
@@ -185,19 +185,19 @@ func TestRefresh(t *testing.T) {
 		},
 		{
 			name: "nobody listens", address: network.ClosedPort(),
-			want: trust.Observation{Failure: connection.Unproven},
+			want: trust.Observation{Failure: dial.Unproven},
 		},
 		{
 			name: "it never answers", peer: silent,
-			want: trust.Observation{Failure: connection.Unproven},
+			want: trust.Observation{Failure: dial.Unproven},
 		},
 		{
 			name: "it speaks something else", peer: speaking("SSH-2.0-OpenSSH_9.6\r\n"),
-			want: trust.Observation{Failure: connection.Unproven},
+			want: trust.Observation{Failure: dial.Unproven},
 		},
 		{
 			name: "it hangs up", peer: speaking(""),
-			want: trust.Observation{Failure: connection.Unproven},
+			want: trust.Observation{Failure: dial.Unproven},
 		},
 		{
 			name: "an address that is not dialled", address: "169.254.169.254:80",
@@ -287,7 +287,7 @@ func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			want := at(address, trust.Observation{Presents: test.want, Failure: connection.Unproven})
+			want := at(address, trust.Observation{Presents: test.want, Failure: dial.Unproven})
 			if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}

@@ -6,9 +6,9 @@
 //
 //   - tlsProbe: what members accept and present in a handshake.
 //   - staticPodRevision: what static pods run with, by the content of the revision on their node
-//     (registry/mirrorpod).
-//   - workloadRollout: what pods started with, by the hashes in their annotations (registry/startgate).
-//   - mounted: what pods have of immutable objects (registry/mounted).
+//     (registry/nodepod).
+//   - workloadRollout: what pods started with, by the hashes in their annotations (registry/podcontent).
+//   - mounted: what pods have of immutable objects (registry/podcontent).
 //   - caBundle: what objects with a caBundle hold (registry/injection).
 //
 // The kinds acknowledgement, gracePeriod, renewed and none need no observation.

@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -54,31 +54,31 @@ type greeting struct {
 func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
 	if err := c.turns.wait(ctx); err != nil {
 		// The caller discards the whole observation, because ctx has ended.
-		return &greeting{sighting: &sighting{failure: connection.Unproven}, err: err, unreached: true}
+		return &greeting{sighting: &sighting{failure: dial.Unproven}, err: err, unreached: true}
 	}
 	ctx, end := at.patience.begin(ctx)
 	defer end()
-	raw, err := connection.Dial(ctx, c.dial, at.endpoint)
+	raw, err := dial.Dial(ctx, c.dial, at.endpoint)
 	if err != nil {
 		return c.unreached(ctx, err)
 	}
 	defer raw.Close()
 	conn, tickets, name := &watchedConn{Conn: raw}, &ticketCounter{conn: raw}, serverName(at.probe)
-	client, shown, err := (&connection.Client{Pair: pair, ServerName: name, Latest: latest, Tickets: tickets}).Shake(ctx, conn)
+	client, shown, err := (&dial.Client{Pair: pair, ServerName: name, Latest: latest, Tickets: tickets}).Shake(ctx, conn)
 	g := &greeting{sighting: &sighting{met: shown.Met, asks: shown.Asks, subjects: shown.Subjects}, err: err}
 	if err != nil {
 		c.failures.Count(ctx, err)
-		g.refused, g.ended = connection.Refused(ctx, err), connection.Failure(ctx, err)
+		g.refused, g.ended = dial.Refused(ctx, err), dial.Failure(ctx, err)
 	}
 	switch {
 	case err == nil:
 		g.ending = leave(client, conn, tickets)
 	case !g.met:
-		g.failure, g.detail = connection.Told(err), g.ended
+		g.failure, g.detail = dial.Told(err), g.ended
 		return g
 	}
 	if !at.kin.includes(shown.Presents) {
-		*g.sighting = sighting{failure: connection.Unproven, detail: pki.Refusal(shown.Presents, at.anchors, name, c.clock.Now())}
+		*g.sighting = sighting{failure: dial.Unproven, detail: pki.Refusal(shown.Presents, at.anchors, name, c.clock.Now())}
 		return g
 	}
 	g.presents, g.until = c.presented(shown.Presents, at.anchors)
@@ -89,7 +89,7 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 func (c *Collector) unreached(ctx context.Context, err error) *greeting {
 	c.failures.Count(ctx, err)
 	return &greeting{
-		sighting: &sighting{failure: connection.Told(err), detail: connection.Failure(ctx, err)}, err: err, unreached: true,
+		sighting: &sighting{failure: dial.Told(err), detail: dial.Failure(ctx, err)}, err: err, unreached: true,
 	}
 }
 
@@ -167,7 +167,7 @@ func leave(client *tls.Conn, conn *watchedConn, tickets *ticketCounter) ending {
 	_ = client.CloseWrite()
 	data, err := io.CopyN(io.Discard, client, farewellBytes)
 	switch {
-	case connection.Alerted(err):
+	case dial.Alerted(err):
 		return endingRefused
 	case tickets.given > 0 || data > 0:
 		return endingAccepted

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -104,7 +104,7 @@ func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string
 		id.failure = fmt.Sprintf("the client leaf Secret/%s is no usable pair: %v", name, err)
 		return nil, nil
 	}
-	pair, err := connection.Certificate(leaf)
+	pair, err := dial.Certificate(leaf)
 	if err != nil {
 		return nil, fmt.Errorf("present client leaf %s/%s: %w", d.Namespace, name, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -70,5 +70,5 @@ func leafOf(ca *pki.Pair, profile pki.Profile, now time.Time) (tls.Certificate, 
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	return connection.Certificate(leaf)
+	return dial.Certificate(leaf)
 }

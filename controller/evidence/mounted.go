@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/mounted"
+	"certrotation.dev/registry/podcontent"
 	"certrotation.dev/registry/trust"
 )
 
@@ -40,7 +40,7 @@ func (c *Collector) mounts(ctx context.Context, s *subject) (*trust.Observation,
 	if process == "" {
 		return s.runsNothing(), nil
 	}
-	asked := &mounted.Asked{Mounts: s.relying.Mounts, Configuration: s.d.Configuration}
+	asked := &podcontent.MountRequirement{Mounts: s.relying.Mounts, Configuration: s.d.Configuration}
 	if before := s.samePod(); before != nil {
 		return &trust.Observation{Instance: process, Trusts: before.Trusts, Presents: before.Presents}, nil
 	}
@@ -71,7 +71,7 @@ func (s *subject) samePod() *trust.Observation {
 
 // mountedObject reads an object as it is now, or nil if it does not exist. It reads Secrets whole, because hashes
 // cover everything, and overwrites them at once.
-func (c *Collector) mountedObject(ctx context.Context, namespace string, r *mounted.Reference) (*mounted.Object, error) {
+func (c *Collector) mountedObject(ctx context.Context, namespace string, r *podcontent.Reference) (*podcontent.Object, error) {
 	switch r.Kind {
 	case trust.SecretKind:
 		secret, err := c.client.CoreV1().Secrets(namespace).Get(ctx, r.Name, metav1.GetOptions{})
@@ -83,17 +83,17 @@ func (c *Collector) mountedObject(ctx context.Context, namespace string, r *moun
 				clear(value)
 			}
 		}()
-		return mounted.OfSecret(secret, r.Key), nil
+		return podcontent.OfSecret(secret, r.Key), nil
 	default:
 		configMap, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, r.Name, metav1.GetOptions{})
 		if err != nil {
 			return nil, unlessMissing(err, namespace, r)
 		}
-		return mounted.OfConfigMap(configMap, r.Key), nil
+		return podcontent.OfConfigMap(configMap, r.Key), nil
 	}
 }
 
-func unlessMissing(err error, namespace string, r *mounted.Reference) error {
+func unlessMissing(err error, namespace string, r *podcontent.Reference) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/registry/mirrorpod"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -109,7 +109,7 @@ func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observatio
 	if err != nil {
 		return nil, err
 	}
-	running, failure := mirrorpod.Look(facts)
+	running, failure := nodepod.Look(facts)
 	o := &trust.Observation{Instance: cmp.Or(running.Instance, noPod), StartedAt: running.StartedAt, Failure: failure}
 	if failure != "" {
 		return o, nil
@@ -118,10 +118,10 @@ func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observatio
 	if err != nil {
 		return nil, err
 	}
-	if o.Failure = cmp.Or(failure, mirrorpod.Prove(running.Revision, content)); o.Failure != "" {
+	if o.Failure = cmp.Or(failure, nodepod.Prove(running.Revision, content)); o.Failure != "" {
 		return o, nil
 	}
-	if o.Trusts, o.Failure = mirrorpod.Trusts(content, p.configMap, p.bundleKey); o.Failure != "" {
+	if o.Trusts, o.Failure = nodepod.Trusts(content, p.configMap, p.bundleKey); o.Failure != "" {
 		return o, nil
 	}
 	keys := make([]string, 0, len(s.member.Holds))
@@ -129,6 +129,6 @@ func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observatio
 		key, _ := inventory.AggregateKeys(leaf)
 		keys = append(keys, key)
 	}
-	o.Presents = mirrorpod.Presents(content, p.secret, keys)
+	o.Presents = nodepod.Presents(content, p.secret, keys)
 	return o, nil
 }

@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
@@ -185,7 +185,7 @@ func TestPlaced(t *testing.T) {
 		{
 			name: "a pod that no revision has installed",
 			objects: []runtime.Object{theNode(nodeUID), with(first.pod(t), func(p *corev1.Pod) {
-				delete(p.Annotations, revision.AnnotationRestartHash)
+				delete(p.Annotations, nodepod.AnnotationRestartHash)
 			})},
 			failure: "was not installed by a revision",
 		},
@@ -385,7 +385,7 @@ func TestPodChangesThatMatter(t *testing.T) {
 		"an address":           {func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1" }, true},
 		"the resource version": {func(p *corev1.Pod) { p.ResourceVersion = "7" }, true},
 		"readiness":            {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
-		"the restart hash":     {func(p *corev1.Pod) { p.Annotations[revision.AnnotationRestartHash] = "x" }, false},
+		"the restart hash":     {func(p *corev1.Pod) { p.Annotations[nodepod.AnnotationRestartHash] = "x" }, false},
 		"a restart":            {func(p *corev1.Pod) { p.Status.ContainerStatuses[1] = running("etcd", started.Add(time.Minute)) }, false},
 		"the end":              {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: started} }, false},
 	} {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
@@ -70,7 +70,7 @@ type frozen struct {
 	anchors []*pki.Pair
 }
 
-func (f frozen) content(t *testing.T) revision.Content {
+func (f frozen) content(t *testing.T) nodepod.Content {
 	t.Helper()
 	key, err := f.leaf.KeyPEM()
 	if err != nil {
@@ -80,7 +80,7 @@ func (f frozen) content(t *testing.T) revision.Content {
 	for _, ca := range f.anchors {
 		bundle = append(bundle, ca.Certificate.PEM()...)
 	}
-	return revision.Content{
+	return nodepod.Content{
 		PodTemplate: []byte("kind: Pod\n"),
 		ConfigMaps:  map[string]map[string][]byte{"etcd-all-bundles": {"server-ca-bundle.crt": bundle}},
 		Secrets:     map[string]map[string][]byte{"etcd-all-certs": {leafA + ".crt": f.leaf.CertPEM(), leafA + ".key": key}},
@@ -94,16 +94,16 @@ func (f frozen) objects(t *testing.T, installed ...types.UID) []runtime.Object {
 	c := f.content(t)
 	status := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testNamespace, Name: revision.StatusName(f.number), Labels: map[string]string{revision.LabelRollout: "etcd"},
-			Annotations: map[string]string{revision.AnnotationReady: "true"},
+			Namespace: testNamespace, Name: nodepod.StatusName(f.number), Labels: map[string]string{nodepod.LabelRollout: "etcd"},
+			Annotations: map[string]string{nodepod.AnnotationReady: "true"},
 		},
-		Data: map[string]string{revision.StatusKeyContentHash: c.ContentHash(), revision.StatusKeyRestartHash: c.RestartHash()},
+		Data: map[string]string{nodepod.StatusKeyContentHash: c.ContentHash(), nodepod.StatusKeyRestartHash: c.RestartHash()},
 	}
 	for _, uid := range installed {
-		status.Annotations[revision.InstalledAnnotation(nodeName)] = string(uid)
+		status.Annotations[nodepod.InstalledAnnotation(nodeName)] = string(uid)
 	}
 	named := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: testNamespace, Name: revision.CopyName(name, f.number)}
+		return metav1.ObjectMeta{Namespace: testNamespace, Name: nodepod.CopyName(name, f.number)}
 	}
 	return []runtime.Object{
 		status,
@@ -120,8 +120,8 @@ func (f frozen) pod(t *testing.T) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: testNamespace, Name: "etcd-" + nodeName, UID: podUID,
 			Annotations: map[string]string{
-				corev1.MirrorPodAnnotationKey:  "mirror",
-				revision.AnnotationRestartHash: f.content(t).RestartHash(), revision.AnnotationRevision: strconv.Itoa(f.number),
+				corev1.MirrorPodAnnotationKey: "mirror",
+				nodepod.AnnotationRestartHash: f.content(t).RestartHash(), nodepod.AnnotationRevision: strconv.Itoa(f.number),
 			},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: nodeName, UID: nodeUID}},
 		},

@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/apifake"
@@ -155,7 +155,7 @@ func TestWhatIsSeenOfAPod(t *testing.T) {
 	}{
 		{name: "it runs", change: func(*trust.Member) {}},
 		{name: "it terminates, and still answers", change: func(m *trust.Member) { m.Pod.Terminating = true }},
-		{name: "it terminates, and does not answer", silent: true, change: func(m *trust.Member) { m.Pod.Terminating = true }, failure: connection.Unproven},
+		{name: "it terminates, and does not answer", silent: true, change: func(m *trust.Member) { m.Pod.Terminating = true }, failure: dial.Unproven},
 		{name: "it crashes now and then, and runs", change: func(m *trust.Member) { m.Pod.Trouble = "its container web is in CrashLoopBackOff" }},
 		{name: "it is pending", unseen: true, change: func(m *trust.Member) { *m.Pod = trust.Pod{} }},
 		{name: "it runs nothing at the moment", unseen: true, change: func(m *trust.Member) { m.Pod.Process = "" }},

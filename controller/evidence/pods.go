@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/registry/mirrorpod"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 // podWatches watches pods and the records of revisions in namespaces with static pod members.
@@ -60,7 +59,7 @@ func (w *podWatches) start(ctx context.Context, namespace string) error {
 		informers.WithTransform(podFacts)).Core().V1().Pods().Informer()
 	statuses := informers.NewSharedInformerFactoryWithOptions(w.collector.client, 0, informers.WithNamespace(namespace),
 		informers.WithTransform(withoutData), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = revision.LabelRollout
+			o.LabelSelector = nodepod.LabelRollout
 		})).Core().V1().ConfigMaps().Informer()
 	if _, err := pods.AddEventHandlerWithOptions(w.podHandler(namespace), cache.HandlerOptions{}); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
 		return
 	}
 	for _, r := range n.Rollouts {
-		if mirrorpod.Concerns(r.Config.StaticPods(), pod) {
+		if nodepod.Concerns(r.Config.StaticPods(), pod) {
 			c.nodeChanged(namespace, pod.Spec.NodeName)
 			return
 		}
@@ -134,7 +133,7 @@ func (c *Collector) nodeChanged(namespace, node string) {
 // statusChanged enqueues the members for which the record of a revision has changed.
 func (c *Collector) statusChanged(namespace string, before, after map[string]string) {
 	c.lookAgain(namespace, func(s *subject) bool {
-		key := revision.InstalledAnnotation(s.target.member)
+		key := nodepod.InstalledAnnotation(s.target.member)
 		return s.placed() && before[key] != after[key]
 	})
 }
@@ -163,7 +162,7 @@ func podFacts(object any) (any, error) {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		DeletionTimestamp: pod.DeletionTimestamp, Annotations: map[string]string{},
 	}}
-	for _, key := range []string{revision.AnnotationRestartHash, revision.AnnotationRevision, corev1.MirrorPodAnnotationKey} {
+	for _, key := range []string{nodepod.AnnotationRestartHash, nodepod.AnnotationRevision, corev1.MirrorPodAnnotationKey} {
 		if value, ok := pod.Annotations[key]; ok {
 			out.Annotations[key] = value
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"certrotation.dev/controller/fairqueue"
+	"certrotation.dev/controller/internal/worker"
 	"certrotation.dev/registry/trust"
 )
 
@@ -28,7 +28,7 @@ const mostErrors = 5
 // are more than half over. A member that cannot be observed is recorded and is no error. Refresh fails if not every
 // member could be observed in two minutes, and names some of the others.
 func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
-	return fairqueue.Within(ctx, refreshDeadline, "refresh the evidence of "+d.Namespace+"/"+d.Name, func(ctx context.Context) error {
+	return worker.Within(ctx, refreshDeadline, "refresh the evidence of "+d.Namespace+"/"+d.Name, func(ctx context.Context) error {
 		return c.refresh(ctx, observed(d))
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -117,7 +117,7 @@ func (c *Collector) silence(s *subject, seen []trust.Observation) int {
 		return 0
 	}
 	return c.watched.answered(s.target, !slices.ContainsFunc(seen, func(o trust.Observation) bool {
-		return o.Failure == connection.Unproven || o.Address == ""
+		return o.Failure == dial.Unproven || o.Address == ""
 	}))
 }
 

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/startgate"
+	"certrotation.dev/registry/podcontent"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -54,7 +54,7 @@ func (c *Collector) startedWith(ctx context.Context, s *subject) (*trust.Observa
 		return s.runsNothing(), nil
 	}
 	before := s.sameProcess(process)
-	asked := &startgate.Asked{Leaves: s.member.Holds, Assumed: s.relying.StartAssumed}
+	asked := &podcontent.StartRequirement{Leaves: s.member.Holds, Assumed: s.relying.StartAssumed}
 	if !s.relying.VerifiesNothing {
 		asked.Bundle = s.d.Bundle.Name
 	}
@@ -105,8 +105,8 @@ func (s *subject) sameProcess(process string) *trust.Observation {
 
 // contents reads the current contents. Keys come with the leaves, because hashes cover everything. Callers must not
 // keep them after the observation.
-func (c *Collector) contents(ctx context.Context, s *subject, asked *startgate.Asked) (*startgate.Contents, error) {
-	out, certs := &startgate.Contents{}, pki.NewCache(1)
+func (c *Collector) contents(ctx context.Context, s *subject, asked *podcontent.StartRequirement) (*podcontent.Contents, error) {
+	out, certs := &podcontent.Contents{}, pki.NewCache(1)
 	if asked.Bundle != "" {
 		configMap, err := c.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, asked.Bundle, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -121,7 +121,7 @@ func (c *Collector) contents(ctx context.Context, s *subject, asked *startgate.A
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("read the leaf %s/%s: %w", s.namespace, name, err)
 		}
-		leaf := startgate.Content{}
+		leaf := podcontent.Content{}
 		if err == nil && secret.Type == corev1.SecretTypeTLS && trust.Consents(secret.Annotations, s.d.Configuration) {
 			leaf = leafContent(inventory.ParseSecret(secret, certs))
 		}
@@ -130,10 +130,10 @@ func (c *Collector) contents(ctx context.Context, s *subject, asked *startgate.A
 	return out, nil
 }
 
-func bundleContent(facts *inventory.ConfigMap) startgate.Content {
-	out := startgate.Content{Hash: facts.ContentHash}
+func bundleContent(facts *inventory.ConfigMap) podcontent.Content {
+	out := podcontent.Content{Hash: facts.ContentHash}
 	if facts.Bundle == nil || facts.Bundle.Fault != nil {
-		return startgate.Content{}
+		return podcontent.Content{}
 	}
 	out.Shows = fingerprints(facts.Bundle.Anchors)
 	return out
@@ -147,11 +147,11 @@ func fingerprints(of []*pki.Certificate) []pki.Fingerprint {
 	return out
 }
 
-func leafContent(facts *inventory.Secret) startgate.Content {
+func leafContent(facts *inventory.Secret) podcontent.Content {
 	if facts.Active.Fault != nil || facts.Active.Empty() {
-		return startgate.Content{}
+		return podcontent.Content{}
 	}
-	return startgate.Content{
+	return podcontent.Content{
 		Hash: facts.ContentHash, Superseded: facts.Superseded, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
 		Beside: fingerprints(facts.Authorities),
 	}

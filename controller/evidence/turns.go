@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/component-base/metrics"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 )
 
 // DefaultHandshakesPerSecond is enough to probe 5,000 pods, with four handshakes each, within a Refresh.
@@ -77,7 +77,7 @@ func NewWaits() *Waits {
 }
 
 // Register registers the metric.
-func (w *Waits) Register(r connection.Registry) { r.MustRegister(w.total) }
+func (w *Waits) Register(r dial.Registry) { r.MustRegister(w.total) }
 
 func (w *Waits) add(waited time.Duration) {
 	if w != nil {

@@ -18,7 +18,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -240,7 +240,7 @@ func TestControllerGoesOnFromRecovery(t *testing.T) {
 
 func optionsFor(node *disktest.Node, now time.Time) Options {
 	return Options{
-		Layout:      nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources},
+		Layout:      nodepod.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources},
 		PeerTimeout: time.Minute, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
 		OutputDirectory: filepath.Join(node.Resources, "recovered"), Clock: testclock.NewFakePassiveClock(now),
 	}

@@ -12,7 +12,7 @@ import (
 
 	"certrotation.dev/controller/durable"
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 var errKilled = errors.New("the process was killed")
@@ -88,7 +88,7 @@ func TestKilled(t *testing.T) {
 				tc.install(node)
 				node.WriteData(disktest.Revision{Key: disktest.Key("etcd-signer"), Value: disktest.Encode(t, disktest.Secret(t, "etcd-signer", ended))})
 				o := optionsFor(node, now)
-				o.Peers = []nodedisk.Member{}
+				o.Peers = []nodepod.Member{}
 				o.root = &killed{Disk: "/", before: before}
 				plan, err := New(t.Context(), o)
 				if err != nil {
@@ -106,7 +106,7 @@ func TestKilled(t *testing.T) {
 					t.Fatalf("killed before write %d, kubelet runs %+v", before, current)
 				}
 				o = optionsFor(node, now.Add(time.Second))
-				o.Peers, o.root = []nodedisk.Member{}, &killed{Disk: "/", before: math.MaxInt}
+				o.Peers, o.root = []nodepod.Member{}, &killed{Disk: "/", before: math.MaxInt}
 				mustRecover(t, o)
 				checkInUse(t, o, tc.want)
 			}

@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // damage is a node on whose disk a test does something.
@@ -78,8 +77,8 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 			d.must(os.Remove(filepath.Join(d.Directory(7), "current")))
 			d.must(os.Mkdir(filepath.Join(d.Directory(7), "current"), 0o700))
 		}, want: []string{"error PointerBroken", "info GenerationWorks"}},
-		"generation without its record": {do: func(d damage) { d.must(os.Remove(d.file(nodedisk.RecordName))) }, want: []string{"error GenerationIncomplete"}},
-		"record that is cut":            {do: func(d damage) { d.edit(d.file(nodedisk.RecordName), func(s string) string { return s[:len(s)/2] }) }, want: []string{"error GenerationIncomplete"}},
+		"generation without its record": {do: func(d damage) { d.must(os.Remove(d.file(nodepod.RecordName))) }, want: []string{"error GenerationIncomplete"}},
+		"record that is cut":            {do: func(d damage) { d.edit(d.file(nodepod.RecordName), func(s string) string { return s[:len(s)/2] }) }, want: []string{"error GenerationIncomplete"}},
 		"bundle changed by hand": {do: func(d damage) {
 			d.edit(d.file(disktest.ServerBundle), func(s string) string { return s + "\n# mine\n" })
 		}, want: []string{"error HashMismatch"}},
@@ -113,7 +112,7 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 			node.Install(5, 5, node.Files(ca, end))
 			node.Install(7, 7, node.Files(ca, end))
 			tc.do(damage{node, t})
-			disk, err := ReadDisk(nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources})
+			disk, err := ReadDisk(nodepod.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,11 +121,11 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 				back = "info GenerationWorks"
 			}
 			got, want := map[string]int{}, map[string]int{back: 1}
-			for _, f := range diagnosis.Diagnose(disk, now) {
-				if f.Reason != diagnosis.ReasonGenerationInUse {
+			for _, f := range nodepod.Diagnose(disk, now) {
+				if f.Reason != nodepod.ReasonGenerationInUse {
 					got[string(f.Severity)+" "+string(f.Reason)]++
 				}
-				if f.Severity != diagnosis.Info && f.NextStep == "" {
+				if f.Severity != nodepod.Info && f.NextStep == "" {
 					t.Errorf("no next step for %+v", f)
 				}
 			}
@@ -181,10 +180,10 @@ func (d damage) allUntil(end time.Time) {
 
 func TestReadDiskRefuses(t *testing.T) {
 	node := disktest.NewNode(t, "node-0")
-	l := nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources}
-	for name, change := range map[string]func(*nodedisk.Layout){
-		"no manifests": func(l *nodedisk.Layout) { l.ManifestDirectory += "-none" },
-		"no resources": func(l *nodedisk.Layout) { l.ResourceDirectory += "-none" },
+	l := nodepod.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources}
+	for name, change := range map[string]func(*nodepod.Layout){
+		"no manifests": func(l *nodepod.Layout) { l.ManifestDirectory += "-none" },
+		"no resources": func(l *nodepod.Layout) { l.ResourceDirectory += "-none" },
 	} {
 		other := l
 		change(&other)

@@ -5,7 +5,7 @@
 // quorum accepts, or reissues one, for which it reads etcd's own data while etcd is stopped. It contacts no API
 // server, and other nodes only by handshakes.
 //
-// registry/nodedisk reads the disk, registry/diagnosis decides what is right and what to do, and controller/durable
+// registry/nodepod reads the disk, registry/nodepod decides what is right and what to do, and controller/durable
 // writes. This package plans and executes.
 //
 // Invariants:

@@ -23,7 +23,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/protobuf/proto"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // ErrRunning reports that etcd has its data open.
@@ -121,8 +121,8 @@ func tombstone(revision []byte) (bool, error) {
 }
 
 // members returns the members that the cluster had when this one was last up, with their peer addresses.
-func (e *etcdData) members() ([]nodedisk.Member, error) {
-	var out []nodedisk.Member
+func (e *etcdData) members() ([]nodepod.Member, error) {
+	var out []nodepod.Member
 	err := e.view(func(tx *bolt.Tx) error {
 		bucket := tx.Bucket([]byte("members"))
 		if bucket == nil {
@@ -136,13 +136,13 @@ func (e *etcdData) members() ([]nodedisk.Member, error) {
 			if err := json.Unmarshal(value, &m); err != nil {
 				return errors.New("a member cannot be read")
 			}
-			for _, address := range nodedisk.Addresses(strings.Join(m.PeerURLs, ",")) {
-				out = append(out, nodedisk.Member{Name: m.Name, Address: address})
+			for _, address := range nodepod.Addresses(strings.Join(m.PeerURLs, ",")) {
+				out = append(out, nodepod.Member{Name: m.Name, Address: address})
 			}
 			return nil
 		})
 	})
-	slices.SortFunc(out, func(a, b nodedisk.Member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b nodepod.Member) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
 }
 
@@ -166,7 +166,7 @@ func guarded(file string, do func() error) (err error) {
 }
 
 // refuseRunning returns ErrRunning while etcd listens where the manifest says, or has its data open.
-func refuseRunning(ctx context.Context, m *nodedisk.Manifest, dataDirectory string) error {
+func refuseRunning(ctx context.Context, m *nodepod.Manifest, dataDirectory string) error {
 	// Moving the manifest away may not suffice: a kubelet that has not reached an API server since its start does not
 	// stop the pod.
 	const next = "stop it first: stop kubelet (systemctl stop kubelet) and then the pod (crictl stopp $(crictl pods --quiet --name NAME)); start kubelet again afterwards"

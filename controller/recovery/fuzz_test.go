@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -21,8 +20,8 @@ func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte("kind: Pod\nspec: {containers: [{command: [sh, -c, 'etcd --data-dir /x --name']}]}"))
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		layout := nodedisk.Layout{Name: "etcd"}
-		m := &nodedisk.Manifest{Present: true}
+		layout := nodepod.Layout{Name: "etcd"}
+		m := &nodepod.Manifest{Present: true}
 		if layout.ParseManifest(m, data); strings.Contains(m.Problem(), "\n") {
 			t.Errorf("the problem has several lines: %q", m.Problem())
 		}
@@ -33,7 +32,7 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		after := &nodedisk.Manifest{Present: true}
+		after := &nodepod.Manifest{Present: true}
 		if layout.ParseManifest(after, moved); after.Usable() && (len(after.Mounts) != 1 || after.Mounts[0] != m.Mounts[0]+1) {
 			t.Errorf("moved to revision %d, it mounts %v", m.Mounts[0]+1, after.Mounts)
 		}
@@ -118,10 +117,10 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"revision":1,"files":{"../../etc/shadow":"00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, nodedisk.RecordName), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, nodepod.RecordName), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if diagnosis.IsIntact(nodedisk.Layout{}.ReadGeneration(os.DirFS(dir), ".", 1), nil) {
+		if nodepod.IsIntact(nodepod.Layout{}.ReadGeneration(os.DirFS(dir), ".", 1), nil) {
 			t.Error("a generation without files counts as intact")
 		}
 	})

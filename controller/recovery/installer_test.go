@@ -15,8 +15,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/controller/rollout/generation"
-	"certrotation.dev/registry/nodedisk"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 // TestBesideInstaller recovers what the real installer has written, and lets the installer go on from there: it finds the
@@ -26,7 +25,7 @@ func TestBesideInstaller(t *testing.T) {
 	end := now.Add(-time.Hour)
 	ca := disktest.Authority(t, "signer@1", end)
 	node := disktest.NewNode(t, "node-0")
-	installer, err := generation.Open(nodedisk.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
+	installer, err := generation.Open(nodepod.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func TestBesideInstaller(t *testing.T) {
 	}
 	node.WriteData(disktest.Revision{Key: disktest.Key("etcd-signer"), Value: disktest.Encode(t, disktest.Secret(t, "etcd-signer", ca))})
 	o := optionsFor(node, now)
-	o.Peers = []nodedisk.Member{}
+	o.Peers = []nodepod.Member{}
 	mustRecover(t, o)
 	checkInUse(t, o, "7/7")
 
@@ -74,7 +73,7 @@ func TestDoctorAgreesWithInstaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := disktest.NewNode(t, "node-0")
-			installer, err := generation.Open(nodedisk.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
+			installer, err := generation.Open(nodepod.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,8 +96,8 @@ func TestDoctorAgreesWithInstaller(t *testing.T) {
 // request is what the installer pod of a revision asks for.
 func request(node *disktest.Node, n int, files map[string][]byte) generation.Request {
 	template := node.ManifestText(n)
-	text := strings.ReplaceAll(string(template), path.Base(node.Directory(n)), "etcd-pod-"+revision.PlaceholderRevision)
-	content := revision.Content{
+	text := strings.ReplaceAll(string(template), path.Base(node.Directory(n)), "etcd-pod-"+nodepod.PlaceholderRevision)
+	content := nodepod.Content{
 		PodTemplate: []byte(text), ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{},
 		Reloaded: sets.New("etcd-all-certs"),
 	}

@@ -12,15 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/apis/document"
-	"certrotation.dev/registry/nodedisk"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 // moveManifest converts the manifest of an installed revision to another revision: it mounts the directory of that
 // revision, and its labels and annotations say so. Everything else stays, including unknown fields.
 func moveManifest(text []byte, name string, from, to int, restartHash string) ([]byte, error) {
 	pod := map[string]any{}
-	if err := document.Unmarshal(text, nodedisk.MaxManifestBytes, &pod, false); err != nil {
+	if err := document.Unmarshal(text, nodepod.MaxManifestBytes, &pod, false); err != nil {
 		return nil, errors.New("the manifest is no YAML of an object")
 	}
 	directory := regexp.MustCompile(`(^|[^A-Za-z0-9._-])` + regexp.QuoteMeta(name+"-pod-"+strconv.Itoa(from)) + `($|[^A-Za-z0-9._-])`)
@@ -33,8 +32,8 @@ func moveManifest(text []byte, name string, from, to int, restartHash string) ([
 		return nil, errors.New("the manifest has no metadata")
 	}
 	number := strconv.Itoa(to)
-	set(metadata, "labels", map[string]string{revision.LabelRevision: number})
-	set(metadata, "annotations", map[string]string{revision.AnnotationRevision: number, revision.AnnotationRestartHash: restartHash})
+	set(metadata, "labels", map[string]string{nodepod.LabelRevision: number})
+	set(metadata, "annotations", map[string]string{nodepod.AnnotationRevision: number, nodepod.AnnotationRestartHash: restartHash})
 	return yaml.Marshal(moved)
 }
 

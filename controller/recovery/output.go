@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -23,7 +23,7 @@ import (
 // planOutput plans the files that the rest of the cluster needs. They are written before anything else changes. The
 // recovery of the disk can be repeated, but a reissued client leaf that was not written is lost. The output of an
 // earlier recovery is moved away.
-func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *vault) error {
+func (r *recovery) planOutput(p *Plan, source *nodepod.Candidate, m *made, v *vault) error {
 	if r.OutputDirectory == "" {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (r *recovery) client(secret *corev1.Secret, v *vault) (*pki.Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaf, ca, err := diagnosis.PlanLeaf(secret.Name, certs[0], v.signers, r.now)
+	leaf, ca, err := nodepod.PlanLeaf(secret.Name, certs[0], v.signers, r.now)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (r *recovery) client(secret *corev1.Secret, v *vault) (*pki.Pair, error) {
 		return inventory.ActivePair(secret.Data)
 	}
 	if ca != nil {
-		if err := v.resign([]diagnosis.Resign{*ca}, r.now); err != nil {
+		if err := v.resign([]nodepod.Resign{*ca}, r.now); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
@@ -24,7 +24,7 @@ type peer struct {
 }
 
 // serve starts the peer, which demands a certificate as etcd does.
-func (p peer) serve(t *testing.T, name string) nodedisk.Member {
+func (p peer) serve(t *testing.T, name string) nodepod.Member {
 	t.Helper()
 	key, err := p.leaf.KeyPEM()
 	if err != nil {
@@ -45,8 +45,8 @@ func (p peer) serve(t *testing.T, name string) nodedisk.Member {
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return nodedisk.Member{Name: name, Address: strings.TrimPrefix(server.URL, "https://")}
+	return nodepod.Member{Name: name, Address: strings.TrimPrefix(server.URL, "https://")}
 }
 
 // nobody is at a port where nothing listens.
-func nobody(name string) nodedisk.Member { return nodedisk.Member{Name: name, Address: "127.0.0.1:1"} }
+func nobody(name string) nodepod.Member { return nodepod.Member{Name: name, Address: "127.0.0.1:1"} }

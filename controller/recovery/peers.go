@@ -12,23 +12,22 @@ import (
 	"strings"
 	"time"
 
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // peerPort is etcd's default peer port.
 const peerPort = "2380"
 
 // ParsePeers parses peers from a command line, each NAME=URL, URL, HOST:PORT or HOST.
-func ParsePeers(texts []string) ([]nodedisk.Member, error) {
-	out := make([]nodedisk.Member, 0, len(texts))
+func ParsePeers(texts []string) ([]nodepod.Member, error) {
+	out := make([]nodepod.Member, 0, len(texts))
 	for _, text := range texts {
 		name, address, named := strings.Cut(text, "=")
 		if !named {
 			address = text
 		}
 		if strings.Contains(address, "://") {
-			found := nodedisk.Addresses(address)
+			found := nodepod.Addresses(address)
 			if len(found) != 1 {
 				return nil, fmt.Errorf("peer %q: want NAME=https://HOST:PORT", text)
 			}
@@ -43,20 +42,20 @@ func ParsePeers(texts []string) ([]nodedisk.Member, error) {
 		if !named {
 			name = address
 		}
-		out = append(out, nodedisk.Member{Name: name, Address: address})
+		out = append(out, nodepod.Member{Name: name, Address: address})
 	}
 	return out, nil
 }
 
 // Verdicts probes the peers and judges whether each peer and a generation accept each other.
-func Verdicts(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerFiles, peers []nodedisk.Member, timeout time.Duration, now time.Time) ([]diagnosis.Verdict, error) {
+func Verdicts(ctx context.Context, g *nodepod.Generation, files nodepod.ListenerFiles, peers []nodepod.Member, timeout time.Duration, now time.Time) ([]nodepod.Verdict, error) {
 	sightings, err := Probe(ctx, g, files, peers, timeout)
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]diagnosis.Verdict, 0, len(sightings))
+	verdicts := make([]nodepod.Verdict, 0, len(sightings))
 	for i := range sightings {
-		verdicts = append(verdicts, diagnosis.Judge(g, files, &sightings[i], now))
+		verdicts = append(verdicts, nodepod.Judge(g, files, &sightings[i], now))
 	}
 	return verdicts, nil
 }
@@ -66,7 +65,7 @@ var ErrPeersUnknown = errors.New("it is not known who the peers of this member a
 
 // PeersOf returns the peers of this member: the given ones, or those in the manifest, or those in the data of a
 // stopped etcd. An empty list means a cluster of one.
-func PeersOf(d *nodedisk.Disk, given []nodedisk.Member, dataDirectory string) ([]nodedisk.Member, error) {
+func PeersOf(d *nodepod.Disk, given []nodepod.Member, dataDirectory string) ([]nodepod.Member, error) {
 	if given != nil {
 		return given, nil
 	}
@@ -88,13 +87,13 @@ func PeersOf(d *nodedisk.Disk, given []nodedisk.Member, dataDirectory string) ([
 	if len(members) == 0 {
 		return nil, ErrPeersUnknown
 	}
-	return slices.DeleteFunc(slices.Clone(members), func(peer nodedisk.Member) bool {
+	return slices.DeleteFunc(slices.Clone(members), func(peer nodepod.Member) bool {
 		return peer.Name == m.Self || slices.Contains(m.Listens, peer.Address)
 	}), nil
 }
 
 // usable returns the manifest in use, or else the newest copy of one.
-func usable(d *nodedisk.Disk) *nodedisk.Manifest {
+func usable(d *nodepod.Disk) *nodepod.Manifest {
 	if d.Manifest.Usable() {
 		return &d.Manifest
 	}
@@ -103,5 +102,5 @@ func usable(d *nodedisk.Disk) *nodedisk.Manifest {
 			return m
 		}
 	}
-	return &nodedisk.Manifest{}
+	return &nodepod.Manifest{}
 }

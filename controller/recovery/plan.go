@@ -14,15 +14,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Options of a recovery.
 type Options struct {
-	nodedisk.Layout
+	nodepod.Layout
 	// Peers of this member. If nil, they are read from the manifest or etcd's data.
-	Peers []nodedisk.Member
+	Peers []nodepod.Member
 	// PeerTimeout bounds one probe.
 	PeerTimeout time.Duration
 	// Revision is the generation to bring back, as REVISION/NUMBER or NUMBER. If empty, it is the newest that a
@@ -78,7 +77,7 @@ func (p *Plan) step(do func() error, format string, args ...any) {
 	p.do = append(p.do, do)
 }
 
-func (p *Plan) putManifest(r *recovery, directory *nodedisk.Directory) {
+func (p *Plan) putManifest(r *recovery, directory *nodepod.Directory) {
 	p.step(func() error { return r.installManifest(directory) },
 		"put %s in the place of %s", filepath.Join(directory.Path, r.ManifestName()), r.Manifest())
 }
@@ -90,7 +89,7 @@ func (p *Plan) next(format string, args ...any) {
 // recovery is one attempt.
 type recovery struct {
 	Options
-	disk *nodedisk.Disk
+	disk *nodepod.Disk
 	now  time.Time
 }
 
@@ -112,7 +111,7 @@ func (o Options) resolved() Options {
 
 // ReadDisk reads the disk of this node. Defects are part of the result; it fails only if the directories themselves
 // are unreadable.
-func ReadDisk(l nodedisk.Layout) (*nodedisk.Disk, error) {
+func ReadDisk(l nodepod.Layout) (*nodepod.Disk, error) {
 	return l.ReadDisk(durable.Disk(l.ResourceDirectory), durable.Disk(l.ManifestDirectory))
 }
 
@@ -131,9 +130,9 @@ func New(ctx context.Context, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("the clock says %s, which is before the beginning (%s) of %s: set the clock of this node first",
 			r.now.UTC().Format(time.RFC3339), newest.UTC().Format(time.RFC3339), where)
 	}
-	candidates := diagnosis.Candidates(disk, r.now)
+	candidates := nodepod.Candidates(disk, r.now)
 	if o.Reissue {
-		candidates = slices.DeleteFunc(candidates, func(c diagnosis.Candidate) bool { return !r.inUse(&c) })
+		candidates = slices.DeleteFunc(candidates, func(c nodepod.Candidate) bool { return !r.inUse(&c) })
 	}
 	var p *Plan
 	if len(candidates) == 0 {
@@ -149,18 +148,18 @@ func New(ctx context.Context, o Options) (*Plan, error) {
 }
 
 // inUse reports whether kubelet already runs a candidate.
-func (r *recovery) inUse(c *diagnosis.Candidate) bool {
+func (r *recovery) inUse(c *nodepod.Candidate) bool {
 	_, current := r.disk.Running()
 	return current == c.Generation
 }
 
 // planRestore brings back the newest candidate that a quorum accepts.
-func (r *recovery) planRestore(ctx context.Context, candidates []diagnosis.Candidate) (*Plan, error) {
+func (r *recovery) planRestore(ctx context.Context, candidates []nodepod.Candidate) (*Plan, error) {
 	trials, err := r.try(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := diagnosis.Choose(trials, r.Revision)
+	chosen, err := nodepod.Choose(trials, r.Revision)
 	if err != nil {
 		return r.keepInUse(trials, err)
 	}
@@ -169,10 +168,10 @@ func (r *recovery) planRestore(ctx context.Context, candidates []diagnosis.Candi
 
 // keepInUse plans nothing if the generation in use works and no peer was reached that could refuse it. Otherwise it
 // returns err.
-func (r *recovery) keepInUse(trials []diagnosis.Trial, err error) (*Plan, error) {
+func (r *recovery) keepInUse(trials []nodepod.Trial, err error) (*Plan, error) {
 	for i := range trials {
 		t := &trials[i]
-		reached := slices.ContainsFunc(t.Verdicts, func(v diagnosis.Verdict) bool { return v.Reached })
+		reached := slices.ContainsFunc(t.Verdicts, func(v nodepod.Verdict) bool { return v.Reached })
 		if r.inUse(&t.Candidate) && !reached && r.Revision == "" {
 			p := &Plan{}
 			p.next("Generation %s is in use and works by itself. No peer answers: recover and start the other members.", t.ID())
@@ -184,7 +183,7 @@ func (r *recovery) keepInUse(trials []diagnosis.Trial, err error) (*Plan, error)
 
 // planSwitch makes a generation on disk the one in use. The pointer changes before the manifest, so that a manifest
 // never refers to another generation than intended.
-func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, error) {
+func (r *recovery) planSwitch(ctx context.Context, t *nodepod.Trial) (*Plan, error) {
 	p := &Plan{}
 	directory := t.Directory
 	pointed := directory.Current() == t.Generation
@@ -200,7 +199,7 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 	}
 	if !pointed {
 		p.step(func() error { return r.pointAt(directory, t.Number) },
-			"point %s at %s", directory.Pointer.Path, nodedisk.GenerationName(t.Number))
+			"point %s at %s", directory.Pointer.Path, nodepod.GenerationName(t.Number))
 	}
 	if running != directory {
 		p.putManifest(r, directory)
@@ -211,14 +210,14 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 }
 
 // try probes every peer with each candidate.
-func (r *recovery) try(ctx context.Context, candidates []diagnosis.Candidate) ([]diagnosis.Trial, error) {
+func (r *recovery) try(ctx context.Context, candidates []nodepod.Candidate) ([]nodepod.Trial, error) {
 	peers, err := PeersOf(r.disk, r.Peers, r.DataDirectory)
 	if err != nil {
 		return nil, err
 	}
-	var out []diagnosis.Trial
+	var out []nodepod.Trial
 	for _, c := range candidates {
-		t := diagnosis.Trial{Candidate: c}
+		t := nodepod.Trial{Candidate: c}
 		if len(peers) > 0 {
 			if t.Verdicts, err = Verdicts(ctx, c.Generation, c.Files(), peers, r.PeerTimeout, r.now); err != nil {
 				return nil, err

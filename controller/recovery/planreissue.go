@@ -16,9 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 // recoveredPrefix marks the hashes of recovered content, so that they match no revision of the API.
@@ -42,7 +40,7 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	v.bundles = found.bundles
-	reissue, err := diagnosis.PlanReissue(source.Generation, v.signers, r.now)
+	reissue, err := nodepod.PlanReissue(source.Generation, v.signers, r.now)
 	if err != nil {
 		return nil, fmt.Errorf("reissue after generation %s: %w", source.ID(), err)
 	}
@@ -53,13 +51,13 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 }
 
 // source returns the generation in use if its content is intact, or else the newest intact one.
-func (r *recovery) source() (*diagnosis.Candidate, error) {
-	intact := diagnosis.Intact(r.disk)
+func (r *recovery) source() (*nodepod.Candidate, error) {
+	intact := nodepod.Intact(r.disk)
 	if len(intact) == 0 {
 		return nil, errors.New("no generation on this disk is whole: bring one back from a backup of " + r.ResourceDirectory +
 			", or make this node anew and let it join")
 	}
-	if at := slices.IndexFunc(intact, func(c diagnosis.Candidate) bool { return r.inUse(&c) }); at >= 0 {
+	if at := slices.IndexFunc(intact, func(c nodepod.Candidate) bool { return r.inUse(&c) }); at >= 0 {
 		return &intact[at], nil
 	}
 	return &intact[0], nil
@@ -111,17 +109,17 @@ func (r *recovery) stored() (*objects, error) {
 
 // latestRevision returns the highest revision in the API, or 0 if there is none.
 func latestRevision(data *etcdData, prefix, namespace string) (int, error) {
-	statuses, err := data.newest(stored(prefix, "configmaps", namespace) + strings.TrimSuffix(revision.StatusName(0), "0"))
+	statuses, err := data.newest(stored(prefix, "configmaps", namespace) + strings.TrimSuffix(nodepod.StatusName(0), "0"))
 	latest := 0
 	for key := range statuses {
-		if n, ok := revision.ParseStatusName(path.Base(key)); ok {
+		if n, ok := nodepod.ParseStatusName(path.Base(key)); ok {
 			latest = max(latest, n)
 		}
 	}
 	return latest, err
 }
 
-func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnosis.Reissue, v *vault, number int) (*Plan, error) {
+func (r *recovery) describeReissue(source *nodepod.Candidate, reissue *nodepod.Reissue, v *vault, number int) (*Plan, error) {
 	p := &Plan{}
 	for _, again := range reissue.Resign {
 		p.Steps = append(p.Steps, fmt.Sprintf("re-sign the CA %s of Secret %s/%s, which expired at %s: same key, same subject",
@@ -148,7 +146,7 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 		return nil, err
 	}
 	p.step(func() error { return r.installDirectory(dir, tree, number) }, "write generation %d/%d to %s", number, number, dir)
-	p.putManifest(r, &nodedisk.Directory{Revision: number, Path: dir})
+	p.putManifest(r, &nodepod.Directory{Revision: number, Path: dir})
 	r.explainReissue(p)
 	return p, nil
 }
@@ -171,27 +169,27 @@ func (r *recovery) latest() int {
 
 // tree returns the files of a revision's directory: its manifest and its only generation. The pointer is a link and
 // not included.
-func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int) (map[string][]byte, error) {
-	text, err := nodedisk.ReadFile(r.root, name(source.Manifest.Path), nodedisk.MaxManifestBytes)
+func (r *recovery) tree(source *nodepod.Candidate, m *made, number int) (map[string][]byte, error) {
+	text, err := nodepod.ReadFile(r.root, name(source.Manifest.Path), nodepod.MaxManifestBytes)
 	if err != nil {
 		return nil, err
 	}
-	now := &nodedisk.Record{Revision: number, Node: source.Record.Node, Files: nodedisk.Hashes(m.files), RecoveredFrom: source.ID()}
+	now := &nodepod.Record{Revision: number, Node: source.Record.Node, Files: nodepod.Hashes(m.files), RecoveredFrom: source.ID()}
 	listed, err := json.Marshal(now.Files)
 	if err != nil {
 		return nil, err
 	}
-	now.ContentHash = recoveredPrefix + nodedisk.Hash(listed)
-	now.RestartHash = recoveredPrefix + nodedisk.Hash(append(listed, text...))
+	now.ContentHash = recoveredPrefix + nodepod.Hash(listed)
+	now.RestartHash = recoveredPrefix + nodepod.Hash(append(listed, text...))
 	tree := map[string][]byte{}
-	dir := nodedisk.GenerationName(number)
+	dir := nodepod.GenerationName(number)
 	for file, data := range m.files {
 		tree[path.Join(dir, file)] = data
 	}
 	if tree[r.ManifestName()], err = moveManifest(text, r.Name, source.Directory.Revision, number, now.RestartHash); err != nil {
 		return nil, fmt.Errorf("make the manifest of revision %d: %w", number, err)
 	}
-	tree[path.Join(dir, nodedisk.RecordName)], err = now.Encode()
+	tree[path.Join(dir, nodepod.RecordName)], err = now.Encode()
 	return tree, err
 }
 

@@ -13,19 +13,18 @@ import (
 	"sync"
 	"time"
 
-	"certrotation.dev/controller/evidence/connection"
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/controller/dial"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
 // Probe connects to each peer with the leaf of a generation and returns the results in the order of the peers.
-func Probe(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerFiles, peers []nodedisk.Member, timeout time.Duration) ([]diagnosis.Sighting, error) {
+func Probe(ctx context.Context, g *nodepod.Generation, files nodepod.ListenerFiles, peers []nodepod.Member, timeout time.Duration) ([]nodepod.Sighting, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(g.Path, files.Cert), filepath.Join(g.Path, files.Key))
 	if err != nil {
 		return nil, fmt.Errorf("load the leaf of generation %s for probes: %w", g.ID(), errors.New("certificate or key cannot be used"))
 	}
-	out := make([]diagnosis.Sighting, len(peers))
+	out := make([]nodepod.Sighting, len(peers))
 	var probes sync.WaitGroup
 	for i, peer := range peers {
 		probes.Go(func() {
@@ -40,15 +39,15 @@ func Probe(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerF
 
 // probe sends a request after the handshake, because only an answer shows that the peer accepts the leaf. With TLS
 // 1.3 a refused client learns of it after its own handshake.
-func probe(ctx context.Context, peer nodedisk.Member, pair *tls.Certificate) diagnosis.Sighting {
-	s := diagnosis.Sighting{Peer: peer}
-	conn, err := connection.Dial(ctx, (&net.Dialer{}).DialContext, peer.Address)
+func probe(ctx context.Context, peer nodepod.Member, pair *tls.Certificate) nodepod.Sighting {
+	s := nodepod.Sighting{Peer: peer}
+	conn, err := dial.Dial(ctx, (&net.Dialer{}).DialContext, peer.Address)
 	if err != nil {
-		s.Failure = connection.Failure(ctx, err)
+		s.Failure = dial.Failure(ctx, err)
 		return s
 	}
 	defer conn.Close()
-	client, shown, err := (&connection.Client{Pair: pair}).Shake(ctx, conn)
+	client, shown, err := (&dial.Client{Pair: pair}).Shake(ctx, conn)
 	s.Met, s.Subjects = shown.Met, shown.Subjects
 	for _, presented := range shown.Presents {
 		if c, err := pki.ParseCertificate(presented.Raw); err == nil {
@@ -59,7 +58,7 @@ func probe(ctx context.Context, peer nodedisk.Member, pair *tls.Certificate) dia
 		err = ask(client, peer.Address)
 	}
 	if err != nil {
-		s.Failure = connection.Failure(ctx, err)
+		s.Failure = dial.Failure(ctx, err)
 		return s
 	}
 	s.Answered = true

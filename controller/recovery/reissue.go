@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
@@ -24,7 +23,7 @@ type made struct {
 }
 
 // makeGeneration executes a reissue plan and keeps everything else of the old generation.
-func makeGeneration(g *nodedisk.Generation, plan *diagnosis.Reissue, v *vault, now time.Time) (*made, error) {
+func makeGeneration(g *nodepod.Generation, plan *nodepod.Reissue, v *vault, now time.Time) (*made, error) {
 	if err := v.resign(plan.Resign, now); err != nil {
 		return nil, err
 	}
@@ -48,10 +47,10 @@ func makeGeneration(g *nodedisk.Generation, plan *diagnosis.Reissue, v *vault, n
 	return m, nil
 }
 
-func (m *made) takeOver(g *nodedisk.Generation) error {
+func (m *made) takeOver(g *nodepod.Generation) error {
 	var err error
 	for name := range g.Record.Files {
-		if m.files[name], err = nodedisk.ReadFile(durable.Disk(g.Path), name, nodedisk.MaxFileBytes); err != nil {
+		if m.files[name], err = nodepod.ReadFile(durable.Disk(g.Path), name, nodepod.MaxFileBytes); err != nil {
 			return fmt.Errorf("take over generation %s: %w", g.ID(), err)
 		}
 	}
@@ -64,7 +63,7 @@ func (m *made) takeOver(g *nodedisk.Generation) error {
 	return nil
 }
 
-func (m *made) issue(g *nodedisk.Generation, leaf *diagnosis.ReissueLeaf, v *vault, now time.Time) error {
+func (m *made) issue(g *nodepod.Generation, leaf *nodepod.ReissueLeaf, v *vault, now time.Time) error {
 	pair, err := v.signing(leaf.Authority).Issue(leaf.Profile, now)
 	if err != nil {
 		return fmt.Errorf("reissue leaf %s: %w", leaf.Name, err)

@@ -20,7 +20,7 @@ import (
 
 	"certrotation.dev/controller/durable"
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -41,7 +41,7 @@ func newExpired(t *testing.T) *expired {
 	e := &expired{Node: disktest.NewNode(t, "node-0"), t: t, now: now, ca: disktest.Authority(t, "signer@1", end)}
 	e.Install(7, 7, e.Files(e.ca, end))
 	e.o = optionsFor(e.Node, now)
-	e.o.Peers = []nodedisk.Member{}
+	e.o.Peers = []nodepod.Member{}
 	return e
 }
 
@@ -95,7 +95,7 @@ func TestReissueRefuses(t *testing.T) {
 		"data that etcd has open": {do: func(e *expired) { e.lock(e.WriteData(e.signer())) }, want: ErrRunning.Error()},
 		"no generation that is whole": {do: func(e *expired) {
 			e.WriteData(e.signer())
-			e.must(os.Remove(filepath.Join(e.Generation(7, 7), nodedisk.RecordName)))
+			e.must(os.Remove(filepath.Join(e.Generation(7, 7), nodepod.RecordName)))
 		}, want: "no generation on this disk is whole"},
 		"a clock that is wrong":         {do: func(e *expired) { e.o.Clock = optionsFor(e.Node, e.now.Add(-2*disktest.Life)).Clock }, want: "set the clock"},
 		"a secret file that is missing": {do: func(e *expired) { e.o.SecretFiles = []string{"/nowhere"} }, want: "/nowhere"},
@@ -185,7 +185,7 @@ func TestReissueFromValidSigner(t *testing.T) {
 	node.Install(7, 7, node.Files(ca, now.Add(-time.Hour)))
 	node.WriteData(disktest.Revision{Key: disktest.Key("etcd-signer"), Value: disktest.Encode(t, disktest.Secret(t, "etcd-signer", ca))})
 	o := optionsFor(node, now)
-	o.Peers = []nodedisk.Member{}
+	o.Peers = []nodepod.Member{}
 	mustRecover(t, o)
 	checkInUse(t, o, "7/7")
 	bundle, err := os.ReadFile(filepath.Join(node.Generation(7, 7), disktest.ServerBundle))
@@ -257,7 +257,7 @@ func TestReissueResumesWithoutPeers(t *testing.T) {
 	e.must(err)
 	e.must(plan.do[0]())
 	e.must(plan.do[1]())
-	e.o.Peers = []nodedisk.Member{nobody("b"), nobody("c")}
+	e.o.Peers = []nodepod.Member{nobody("b"), nobody("c")}
 	mustRecover(t, e.o)
 	checkInUse(t, e.o, "9/9")
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // name converts an absolute path to a name in the node's file system. Writing by such names ensures that no link is
@@ -26,10 +26,10 @@ func (r *recovery) exists(file string) bool {
 	return err == nil
 }
 
-func (r *recovery) pointAt(directory *nodedisk.Directory, number int) error {
+func (r *recovery) pointAt(directory *nodepod.Directory, number int) error {
 	w := r.writer()
 	r.setAside(w, directory.Pointer.Path, filepath.Base(directory.Path))
-	w.Link(nodedisk.GenerationName(number), name(directory.Pointer.Path))
+	w.Link(nodepod.GenerationName(number), name(directory.Pointer.Path))
 	if w.Err != nil {
 		return fmt.Errorf("point %s at generation %d: %w", directory.Pointer.Path, number, w.Err)
 	}
@@ -37,8 +37,8 @@ func (r *recovery) pointAt(directory *nodedisk.Directory, number int) error {
 }
 
 // installManifest copies a directory's manifest to where kubelet reads it.
-func (r *recovery) installManifest(directory *nodedisk.Directory) error {
-	data, err := nodedisk.ReadFile(r.root, name(filepath.Join(directory.Path, r.ManifestName())), nodedisk.MaxManifestBytes)
+func (r *recovery) installManifest(directory *nodepod.Directory) error {
+	data, err := nodepod.ReadFile(r.root, name(filepath.Join(directory.Path, r.ManifestName())), nodepod.MaxManifestBytes)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *recovery) setAside(w *durable.Writer, file, under string) {
 		w.Do("set aside", file, func() error { return err })
 		w.Link(target, aside)
 	case info.Mode().IsRegular():
-		data, err := nodedisk.ReadFile(r.root, name(file), nodedisk.MaxManifestBytes)
+		data, err := nodepod.ReadFile(r.root, name(file), nodepod.MaxManifestBytes)
 		w.Do("set aside", file, func() error { return err })
 		w.File(aside, data)
 	default:
@@ -83,22 +83,22 @@ func (r *recovery) setAside(w *durable.Writer, file, under string) {
 func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int) error {
 	w := r.writer()
 	if !r.exists(dir) {
-		makeTree(w, dir, tree, nodedisk.GenerationName(number))
+		makeTree(w, dir, tree, nodepod.GenerationName(number))
 		return w.Err
 	}
 	aside := filepath.Join(r.asideDirectory(), filepath.Base(dir))
 	w.MkdirAll(name(filepath.Dir(aside)))
-	makeTree(w, aside, tree, nodedisk.GenerationName(number))
+	makeTree(w, aside, tree, nodepod.GenerationName(number))
 	exchange(w, name(aside), name(dir))
 	return w.Err
 }
 
 // makeTree creates a directory that appears as a whole, with a pointer unless pointer is empty.
 func makeTree(w *durable.Writer, dir string, files map[string][]byte, pointer string) {
-	staged := nodedisk.Staged(name(dir))
+	staged := nodepod.Staged(name(dir))
 	w.Tree(staged, files)
 	if pointer != "" {
-		w.Link(pointer, path.Join(staged, nodedisk.PointerName))
+		w.Link(pointer, path.Join(staged, nodepod.PointerName))
 	}
 	w.Rename(staged, name(dir))
 	w.Sync(path.Dir(name(dir)))
@@ -110,7 +110,7 @@ func exchange(w *durable.Writer, a, b string) {
 	w.Do("exchange "+a+" and", b, func() error { return w.FS.Exchange(a, b) })
 	if errors.Is(w.Err, errors.ErrUnsupported) {
 		w.Err = nil
-		between := nodedisk.Staged(a)
+		between := nodepod.Staged(a)
 		w.Rename(b, between)
 		w.Rename(a, b)
 		w.Rename(between, a)

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
@@ -58,7 +57,7 @@ func TestRestore(t *testing.T) {
 			node.Install(5, 6, node.Files(b, end, a))
 			node.Install(7, 7, node.Files(b, end))
 			o := optionsFor(node, now)
-			o.Peers, o.Revision = []nodedisk.Member{}, tc.revision
+			o.Peers, o.Revision = []nodepod.Member{}, tc.revision
 			for i, p := range tc.peers {
 				name := fmt.Sprintf("peer-%d", i)
 				if p == nil {
@@ -119,7 +118,7 @@ func checkInUse(t *testing.T, o Options, want string) {
 	if current == nil || current.ID() != want {
 		t.Fatalf("in use is %v, want %s", current, want)
 	}
-	if findings := diagnosis.Diagnose(disk, o.Clock.Now()); diagnosis.Worst(findings) == diagnosis.Error {
+	if findings := nodepod.Diagnose(disk, o.Clock.Now()); nodepod.Worst(findings) == nodepod.Error {
 		t.Errorf("doctor after the recovery: %+v", findings)
 	}
 }
@@ -137,7 +136,7 @@ func TestRestoreSwapsPointerUnderRunningEtcd(t *testing.T) {
 	node.Install(5, 5, node.Files(a, end))
 	node.Install(5, 6, node.Files(a, end))
 	o := optionsFor(node, now)
-	o.Peers, o.Revision = []nodedisk.Member{}, "5/5"
+	o.Peers, o.Revision = []nodepod.Member{}, "5/5"
 	mustRecover(t, o)
 	checkInUse(t, o, "5/5")
 	o.Revision = "3/3"
@@ -147,20 +146,20 @@ func TestRestoreSwapsPointerUnderRunningEtcd(t *testing.T) {
 }
 
 func TestPeersOf(t *testing.T) {
-	given := []nodedisk.Member{{Name: "x", Address: "h:1"}}
-	manifest := nodedisk.Manifest{Present: true, Self: "a", Listens: []string{"10.0.0.1:2380"}, InitialCluster: []nodedisk.Member{
+	given := []nodepod.Member{{Name: "x", Address: "h:1"}}
+	manifest := nodepod.Manifest{Present: true, Self: "a", Listens: []string{"10.0.0.1:2380"}, InitialCluster: []nodepod.Member{
 		{Name: "a", Address: "10.0.0.1:2380"}, {Name: "b", Address: "10.0.0.2:2380"},
 	}}
 	for name, tc := range map[string]struct {
-		given []nodedisk.Member
-		disk  nodedisk.Disk
+		given []nodepod.Member
+		disk  nodepod.Disk
 		want  int
 		wrong bool
 	}{
-		"given":                       {given: given, disk: nodedisk.Disk{Manifest: manifest}, want: 1},
-		"given as a single member":    {given: []nodedisk.Member{}, want: 0},
-		"from the manifest":           {disk: nodedisk.Disk{Manifest: manifest}, want: 1},
-		"from the copy of a manifest": {disk: nodedisk.Disk{Directories: []nodedisk.Directory{{Manifest: manifest}}}, want: 1},
+		"given":                       {given: given, disk: nodepod.Disk{Manifest: manifest}, want: 1},
+		"given as a single member":    {given: []nodepod.Member{}, want: 0},
+		"from the manifest":           {disk: nodepod.Disk{Manifest: manifest}, want: 1},
+		"from the copy of a manifest": {disk: nodepod.Disk{Directories: []nodepod.Directory{{Manifest: manifest}}}, want: 1},
 		"unknown":                     {wrong: true},
 	} {
 		got, err := PeersOf(&tc.disk, tc.given, "")
@@ -171,7 +170,7 @@ func TestPeersOf(t *testing.T) {
 }
 
 func TestParsePeers(t *testing.T) {
-	for text, want := range map[string]nodedisk.Member{
+	for text, want := range map[string]nodepod.Member{
 		"b=https://10.0.0.2:2380": {Name: "b", Address: "10.0.0.2:2380"},
 		"https://[fd00::2]:2380":  {Name: "[fd00::2]:2380", Address: "[fd00::2]:2380"},
 		"10.0.0.2":                {Name: "10.0.0.2:2380", Address: "10.0.0.2:2380"},

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"certrotation.dev/apis/document"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -132,7 +132,7 @@ func (d decoder) secretFile(file string) ([]*corev1.Secret, error) {
 
 func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
 	// The operator names the file or its directory, so links to it are followed.
-	data, err := nodedisk.ReadFile(os.DirFS(filepath.Dir(file)), filepath.Base(file), maxSecretFileBytes)
+	data, err := nodepod.ReadFile(os.DirFS(filepath.Dir(file)), filepath.Base(file), maxSecretFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -22,7 +22,7 @@ import (
 type vault struct {
 	namespace string
 	// signers are sorted by name. pairs are their keys by certificate.
-	signers []diagnosis.Signer
+	signers []nodepod.Signer
 	pairs   map[pki.Fingerprint]*pki.Pair
 	// secrets by name.
 	secrets map[string]*corev1.Secret
@@ -51,18 +51,18 @@ func newVault(namespace string, secrets []*corev1.Secret) (*vault, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read signer %s/%s: %w", namespace, name, err)
 		}
-		signer := diagnosis.Signer{Name: name}
+		signer := nodepod.Signer{Name: name}
 		for _, pair := range pairs {
 			v.pairs[pair.Certificate.Fingerprint] = pair
 			signer.Authorities = append(signer.Authorities, pair.Certificate)
 		}
 		v.signers = append(v.signers, signer)
 	}
-	slices.SortFunc(v.signers, func(a, b diagnosis.Signer) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.signers, func(a, b nodepod.Signer) int { return strings.Compare(a.Name, b.Name) })
 	return v, nil
 }
 
-func (v *vault) resign(plan []diagnosis.Resign, now time.Time) error {
+func (v *vault) resign(plan []nodepod.Resign, now time.Time) error {
 	for _, r := range plan {
 		pair, err := v.pairs[r.Certificate.Fingerprint].Resign(now)
 		if err != nil {

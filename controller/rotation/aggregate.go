@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -150,7 +150,7 @@ func latestRevision(s *inventory.Sources, n *inventory.Namespace, agg *trust.Agg
 	}
 	latest := 0
 	for name := range s.ConfigMaps {
-		if number, ok := revision.ParseStatusName(name); ok {
+		if number, ok := nodepod.ParseStatusName(name); ok {
 			latest = max(latest, number)
 		}
 	}

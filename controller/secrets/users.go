@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"certrotation.dev/registry/mounted"
+	"certrotation.dev/registry/podcontent"
 )
 
 // users returns the pods of the namespaces that have not ended, by the Secrets that they use.
@@ -39,7 +39,7 @@ func (i *Instance) users(ctx context.Context, namespaces []string) (map[types.Na
 // secretsOf returns the Secrets without which a pod cannot start, or restart its containers.
 func secretsOf(spec *corev1.PodSpec) map[string]bool {
 	out := map[string]bool{}
-	for _, name := range mounted.Secrets(spec) {
+	for _, name := range podcontent.Secrets(spec) {
 		out[name] = true
 	}
 	for _, pull := range spec.ImagePullSecrets {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/trust"
 )
 
@@ -37,11 +37,11 @@ type Adoption struct {
 // Adopt converts the manifests into templates, for the RotationConfiguration with that name. image is the image of
 // certrotation, by digest.
 func Adopt(in Manifests, configuration, image string) (*Adoption, error) {
-	etcd, err := revision.ParsePod(in.Etcd)
+	etcd, err := nodepod.ParsePod(in.Etcd)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", EtcdManifest, err)
 	}
-	apiServer, err := revision.ParsePod(in.APIServer)
+	apiServer, err := nodepod.ParsePod(in.APIServer)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", APIServerManifest, err)
 	}
@@ -86,9 +86,9 @@ func (a *Adoption) check(node node) error {
 		if name == configv1alpha1.KubeadmStaticPod {
 			key = configv1alpha1.PodKey
 		}
-		if _, err := revision.Manifest([]byte(a.Templates.Data[key]), revision.Values{
+		if _, err := nodepod.RenderManifest([]byte(a.Templates.Data[key]), nodepod.Values{
 			Revision: number, NodeName: node.name, NodeIP: node.address.String(), RestartHash: "any", Permitted: class.Permitted(name),
-			Directory: path.Join(class.ResourceDirectory, revision.DirectoryName(configv1alpha1.KubeadmStaticPod, number)),
+			Directory: path.Join(class.ResourceDirectory, nodepod.DirectoryName(configv1alpha1.KubeadmStaticPod, number)),
 		}); err != nil {
 			return fmt.Errorf("the manifest of %s cannot be brought by a rollout: %w", name, err)
 		}

@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 const testImage = "certrotation@sha256:0000000000000000000000000000000000000000000000000000000000000000"
@@ -41,14 +41,14 @@ func brought(t *testing.T, adoption *Adoption, name, key string) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := revision.Manifest([]byte(adoption.Templates.Data[key]), revision.Values{
+	text, err := nodepod.RenderManifest([]byte(adoption.Templates.Data[key]), nodepod.Values{
 		Revision: 7, NodeName: "master-1", NodeIP: "10.0.0.6", RestartHash: "x", Directory: "/etc/kubernetes/static-pod-resources/etcd-pod-7",
 		Permitted: class.Permitted(name),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod, err := revision.ParsePod(text)
+	pod, err := nodepod.ParsePod(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestAdopt(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := brought(t, adoption, test.name, test.key)
-			was, err := revision.ParsePod(test.was)
+			was, err := nodepod.ParsePod(test.was)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/nodedisk"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 const (
@@ -37,7 +36,7 @@ func adoptEtcd(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 		return configv1alpha1.PermittedPod{}, err
 	}
 	err = c.replace(map[string]string{
-		"name":      revision.PlaceholderNodeName,
+		"name":      nodepod.PlaceholderNodeName,
 		"cert-file": certificate(configv1alpha1.KubeadmServerLeaf), "key-file": key(configv1alpha1.KubeadmServerLeaf), "trusted-ca-file": bundle(),
 		"peer-cert-file": certificate(configv1alpha1.KubeadmPeerLeaf), "peer-key-file": key(configv1alpha1.KubeadmPeerLeaf), "peer-trusted-ca-file": bundle(),
 	})
@@ -46,7 +45,7 @@ func adoptEtcd(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	}
 	// A member with data ignores both. One without must not found a cluster of its own, even if kubeadm's flags on
 	// the first node say so.
-	c.set("initial-cluster", revision.PlaceholderNodeName+"=https://"+revision.PlaceholderNodeIP+":2380")
+	c.set("initial-cluster", nodepod.PlaceholderNodeName+"=https://"+nodepod.PlaceholderNodeIP+":2380")
 	c.set("initial-cluster-state", "existing")
 	return mountRevision(pod, c, path.Dir(authority)), nil
 }
@@ -71,7 +70,7 @@ func adoptAPIServer(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 }
 
 func current(elements ...string) string {
-	return path.Join(append([]string{mounted, nodedisk.PointerName}, elements...)...)
+	return path.Join(append([]string{mounted, nodepod.PointerName}, elements...)...)
 }
 
 func certificate(leaf string) string { return ofLeaf(leaf, ".crt") }
@@ -79,7 +78,7 @@ func certificate(leaf string) string { return ofLeaf(leaf, ".crt") }
 func key(leaf string) string { return ofLeaf(leaf, ".key") }
 
 func ofLeaf(leaf, ending string) string {
-	name := strings.ReplaceAll(leaf, configv1alpha1.NodePlaceholder, revision.PlaceholderNodeName)
+	name := strings.ReplaceAll(leaf, configv1alpha1.NodePlaceholder, nodepod.PlaceholderNodeName)
 	return current("secrets", configv1alpha1.KubeadmCertsSecret, name+ending)
 }
 
@@ -108,7 +107,7 @@ func mountRevision(pod *corev1.Pod, c commandLine, inPlaceOf string) configv1alp
 		permitted.Images = append(permitted.Images, each.Image)
 	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-		Path: path.Join(mounted, revision.PodName(configv1alpha1.KubeadmStaticPod)+"-"+revision.PlaceholderRevision), Type: new(corev1.HostPathDirectory),
+		Path: path.Join(mounted, nodepod.TemplateName(configv1alpha1.KubeadmStaticPod)+"-"+nodepod.PlaceholderRevision), Type: new(corev1.HostPathDirectory),
 	}}})
 	c.container.VolumeMounts = append(c.container.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: mounted, ReadOnly: true})
 	if class := pod.Spec.PriorityClassName; class != "" {

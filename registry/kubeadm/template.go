@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 func (n node) template(pod *corev1.Pod) (string, error) {
@@ -26,7 +26,7 @@ func (n node) template(pod *corev1.Pod) (string, error) {
 	if text, err = yaml.Marshal(fields); err != nil {
 		return "", fmt.Errorf("encode pod %s: %w", pod.Name, err)
 	}
-	return replaceAddress(string(text), n.address.String(), revision.PlaceholderNodeIP), nil
+	return replaceAddress(string(text), n.address.String(), nodepod.PlaceholderNodeIP), nil
 }
 
 // replaceAddress replaces an address unless it is part of a longer one.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"certrotation.dev/registry/mounted"
+	"certrotation.dev/registry/podcontent"
 	"certrotation.dev/registry/trust"
 )
 
@@ -116,7 +116,7 @@ func of(kind trust.WorkloadKind, meta *metav1.ObjectMeta, template *corev1.PodTe
 	return &Workload{
 		Kind: kind, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
 		Configuration: meta.Annotations[trust.AnnotationConfiguration], Owner: metav1.GetControllerOfNoCopy(meta), Deleting: meta.DeletionTimestamp,
-		Selector: chosen, Labels: template.Labels, Annotations: template.Annotations, Secrets: mounted.Secrets(&template.Spec),
+		Selector: chosen, Labels: template.Labels, Annotations: template.Annotations, Secrets: podcontent.Secrets(&template.Spec),
 	}, nil
 }
 

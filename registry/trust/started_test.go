@@ -158,7 +158,7 @@ func (w *startWorld) refused() string {
 	return ""
 }
 
-// look observes the pods as registry/startgate does: what was seen stays, and what is current is proven.
+// look observes the pods as registry/podcontent does: what was seen stays, and what is current is proven.
 func (w *startWorld) look() {
 	content := w.content()
 	for i := range w.starters().Members {

@@ -176,7 +176,7 @@ func TestReasonsAreExplained(t *testing.T) {
 	for dir, page := range map[string]string{
 		"registry/pki": "docs/known-issues.md", "registry/trust": "docs/known-issues.md", "registry/rollout": "docs/known-issues.md",
 		"registry/view/inventory": "docs/known-issues.md",
-		"registry/restart":        "docs/pods.md", "controller/acknowledge": "docs/pods.md", "controller/agent": "docs/pods.md",
+		"registry/restart":        "docs/pods.md", "controller/reload": "docs/pods.md", "controller/agent": "docs/pods.md",
 	} {
 		rows := map[string]bool{}
 		for _, one := range tablesIn(read(t, page)) {

@@ -18,7 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/cluster"
@@ -155,7 +155,7 @@ func (r *reloadable) load(anchors ...*pki.Pair) {
 
 func startServer(t *testing.T, leaf *pki.Pair) *reloadable {
 	t.Helper()
-	certificate, err := connection.Certificate(leaf)
+	certificate, err := dial.Certificate(leaf)
 	if err != nil {
 		t.Fatal(err)
 	}

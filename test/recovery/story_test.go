@@ -17,10 +17,10 @@ import (
 
 	"k8s.io/utils/clock"
 
-	doctorcmd "certrotation.dev/cmd/certrotation/app/doctor"
+	"certrotation.dev/cmd/certrotation/app/node"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
@@ -101,7 +101,7 @@ func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) 
 		served[m.Name] = m.served(t)
 	}
 	until(t, "listen", func(ctx context.Context) error {
-		sightings, err := recovery.Probe(ctx, generation(t, members[1], 7), files(members[1]), []nodedisk.Member{{Name: "node-0", Address: strings.TrimPrefix(members[0].PeerURL, "https://")}}, patience)
+		sightings, err := recovery.Probe(ctx, generation(t, members[1], 7), files(members[1]), []nodepod.Member{{Name: "node-0", Address: strings.TrimPrefix(members[0].PeerURL, "https://")}}, patience)
 		if err == nil && !sightings[0].Met {
 			err = errors.New(sightings[0].Failure)
 		}
@@ -127,7 +127,7 @@ func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) 
 
 func (m *member) options() recovery.Options {
 	return recovery.Options{
-		Layout:      nodedisk.Layout{Name: "etcd", ManifestDirectory: m.Manifests, ResourceDirectory: m.Resources},
+		Layout:      nodepod.Layout{Name: "etcd", ManifestDirectory: m.Manifests, ResourceDirectory: m.Resources},
 		PeerTimeout: patience, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
 		OutputDirectory: filepath.Join(m.Resources, "recovered"), Clock: clock.RealClock{},
 	}
@@ -196,7 +196,7 @@ func (m *member) healthy(t *testing.T) {
 
 func (m *member) doctor(t *testing.T) string {
 	t.Helper()
-	command := doctorcmd.NewCommandFor(clock.RealClock{}, func(int) {})
+	command := node.NewDoctorCommandFor(clock.RealClock{}, func(int) {})
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
@@ -210,12 +210,12 @@ func (m *member) doctor(t *testing.T) string {
 	return out.String()
 }
 
-func files(m *member) nodedisk.ListenerFiles {
+func files(m *member) nodepod.ListenerFiles {
 	cert, key := disktest.PairFiles("etcd-peer-" + m.Name)
-	return nodedisk.ListenerFiles{Cert: cert, Key: key, Trust: disktest.ServerBundle}
+	return nodepod.ListenerFiles{Cert: cert, Key: key, Trust: disktest.ServerBundle}
 }
 
-func generation(t *testing.T, m *member, number int) *nodedisk.Generation {
+func generation(t *testing.T, m *member, number int) *nodepod.Generation {
 	t.Helper()
 	disk, err := recovery.ReadDisk(m.options().Layout)
 	if err != nil {

@@ -24,7 +24,7 @@ func borders() []border {
 			{"registry/trust/copies.go", `if !slices.Contains(accepted, c.Copy) {`, `if false && !slices.Contains(accepted, c.Copy) {`},
 		}},
 		{claims: []claim{{"pod shape", attackNode}}, without: []edit{
-			{"registry/revision/permits.go", `return errors.Join(j.faults...)`, `return nil`},
+			{"registry/nodepod/permits.go", `return errors.Join(j.faults...)`, `return nil`},
 		}},
 		{claims: []claim{{"node keys", attackNodeKeys}}, without: []edit{{
 			"controller/rollout/staticpod/nodecopy.go", `keys := pairKeys(l.rollout.Leaves[node.Name])`,
@@ -43,7 +43,7 @@ func borders() []border {
 			{"registry/trust/judge_configuration.go", `return judgeConfiguration(configurationRules(), name, before, after, now)`, `return judgeConfiguration(nil, name, before, after, now)`},
 		}},
 		{claims: []claim{{"ports", attackPorts}}, without: []edit{
-			{"cmd/certrotation/app/ports/callers.go", `case !anonymous(a.GetUser()):`, `case true:`},
+			{"cmd/certrotation/app/process/callers.go", `case !anonymous(a.GetUser()):`, `case true:`},
 		}},
 		{claims: []claim{{"dial", attackDial}}, without: []edit{
 			{"controller/dial/dialer.go", `if refusal := d.Judge(at); refusal != nil {`, `if refusal := d.Judge(at); false {`},
@@ -66,8 +66,8 @@ func modelBorders() []modelBorder {
 		{name: "bounds", inside: "registry/view/inventory", test: "TestTooLargeConfiguration", without: []edit{
 			{"registry/view/inventory/expand.go", `if err := b.checkExtent(cfg); err != nil {`, `if err := b.checkExtent(cfg); false {`},
 		}},
-		{name: "fair queues", inside: "controller/fairqueue", test: "TestSilenceOfOneNamespace", without: []edit{
-			{"controller/fairqueue/queue.go", `return max(1, workers/2)`, `return workers`},
+		{name: "fair queues", inside: "controller/internal/worker", test: "TestSilenceOfOneNamespace", without: []edit{
+			{"controller/internal/worker/fair.go", `return max(1, workers/2)`, `return workers`},
 		}},
 		{name: "memory", inside: "registry/view/inventory", test: "TestHeapHoldsNoParsedKey", without: []edit{
 			{"registry/pki/checkedkeys.go", `	_, err := matchKey(cert, keyPEM)

@@ -59,7 +59,7 @@
 //     live at its start, be refused, or not know who signs; between the look that confirms a step and its write it mounts what is
 //     published. How often the dice wanted more is counted;
 //   - a pod whose object is gone does not run;
-//   - where programs read their files only when they start, no content comes back that was replaced (registry/startgate); and a pod
+//   - where programs read their files only when they start, no content comes back that was replaced (registry/podcontent); and a pod
 //     for which no gate is asked for starts with what its template names, or something newer;
 //   - a kube-apiserver verifies by a caBundle within its minimum delay (less ten minutes for clocks); nobody edits one by hand so that
 //     what is live is refused, and one that was edited is looked at before it is put right: a look does not tell what was lost and came

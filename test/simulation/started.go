@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/startgate"
+	"certrotation.dev/registry/podcontent"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -41,7 +41,7 @@ func (w *world) lookStarted(d *trust.Domain, of *trust.Party, member *trust.Memb
 	object := p.object(w.kindOfWorkloads())
 	w.betweenLooks()
 	before := w.sameProcess(m, o)
-	asked := &startgate.Asked{Leaves: member.Holds, Assumed: of.StartAssumed}
+	asked := &podcontent.StartRequirement{Leaves: member.Holds, Assumed: of.StartAssumed}
 	if !of.VerifiesNothing {
 		asked.Bundle = d.Bundle.Name
 	}
@@ -79,8 +79,8 @@ func (w *world) sameProcess(m membership, now *trust.Observation) *trust.Observa
 }
 
 // contentsOf are the objects that are asked for as they are in a state.
-func contentsOf(s *inventory.Sources, d *trust.Domain, asked *startgate.Asked) *startgate.Contents {
-	out := &startgate.Contents{}
+func contentsOf(s *inventory.Sources, d *trust.Domain, asked *podcontent.StartRequirement) *podcontent.Contents {
+	out := &podcontent.Contents{}
 	if cm := s.ConfigMaps[asked.Bundle]; cm != nil && cm.Bundle != nil && cm.Bundle.Fault == nil && trust.Consents(cm.Annotations, d.Configuration) {
 		out.Bundle.Hash = cm.ContentHash
 		for _, anchor := range cm.Bundle.Anchors {
@@ -88,9 +88,9 @@ func contentsOf(s *inventory.Sources, d *trust.Domain, asked *startgate.Asked) *
 		}
 	}
 	for _, name := range asked.Leaves {
-		leaf := startgate.Content{}
+		leaf := podcontent.Content{}
 		if of := s.Secrets[name]; of != nil && of.Active.Fault == nil && !of.Active.Empty() && trust.Consents(of.Annotations, d.Configuration) {
-			leaf = startgate.Content{Hash: of.ContentHash, Superseded: of.Superseded, Shows: []pki.Fingerprint{of.Active.Certificates[0].Fingerprint}}
+			leaf = podcontent.Content{Hash: of.ContentHash, Superseded: of.Superseded, Shows: []pki.Fingerprint{of.Active.Certificates[0].Fingerprint}}
 			for _, anchor := range of.Authorities {
 				leaf.Beside = append(leaf.Beside, anchor.Fingerprint)
 			}
@@ -101,7 +101,7 @@ func contentsOf(s *inventory.Sources, d *trust.Domain, asked *startgate.Asked) *
 }
 
 // believes has every content be what a pod names.
-func believes(now *startgate.Contents, asked *startgate.Asked, annotations map[string]string) {
+func believes(now *podcontent.Contents, asked *podcontent.StartRequirement, annotations map[string]string) {
 	now.Bundle.Hash = annotations[trust.ContentAnnotation(trust.ConfigMapKind, asked.Bundle)]
 	for i, leaf := range asked.Leaves {
 		now.Leaves[i].Hash = annotations[trust.ContentAnnotation(trust.SecretKind, leaf)]

@@ -8,17 +8,13 @@ import (
 
 	"k8s.io/component-base/version/verflag"
 
-	agentcmd "certrotation.dev/cmd/certrotation/app/agent"
+	"certrotation.dev/cmd/certrotation/app/agent"
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
-	"certrotation.dev/cmd/certrotation/app/doctor"
-	"certrotation.dev/cmd/certrotation/app/installer"
 	kubeadmcmd "certrotation.dev/cmd/certrotation/app/kubeadm"
-	"certrotation.dev/cmd/certrotation/app/prune"
-	"certrotation.dev/cmd/certrotation/app/recover"
+	"certrotation.dev/cmd/certrotation/app/node"
 	"certrotation.dev/cmd/certrotation/app/render"
 	"certrotation.dev/cmd/certrotation/app/serve"
 	"certrotation.dev/cmd/certrotation/app/signcsr"
-	waitcmd "certrotation.dev/cmd/certrotation/app/wait"
 )
 
 // NewCommand returns the command certrotation with all its subcommands.
@@ -37,8 +33,8 @@ func NewCommand() *cobra.Command {
 	}
 	verflag.AddFlags(root.Flags())
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand(), kubeadmcmd.NewCommand())
-	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
-	root.AddCommand(installer.NewCommand(), prune.NewCommand())
-	root.AddCommand(waitcmd.NewCommand(), agentcmd.NewCommand())
+	root.AddCommand(node.NewDoctorCommand(), node.NewRecoverCommand())
+	root.AddCommand(node.NewInstallerCommand(), node.NewPruneCommand())
+	root.AddCommand(agent.NewWaitCommand(), agent.NewCommand())
 	return root
 }

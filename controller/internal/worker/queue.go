@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/fairqueue"
 	"certrotation.dev/controller/internal/apply"
 )
 
@@ -49,8 +48,8 @@ func New[K comparable](cfg Config[K]) *Queue[K] {
 	if cfg.Namespace == nil {
 		cfg.Namespace = func(K) string { return "" }
 	}
-	fair := fairqueue.Config[K]{Name: cfg.Name, Namespace: cfg.Namespace, Workers: cfg.Workers, Clock: cfg.Clock}
-	return &Queue[K]{TypedRateLimitingInterface: fairqueue.NewRateLimited(fair, cfg.FirstRetry, cfg.LastRetry), cfg: cfg}
+	fair := FairConfig[K]{Name: cfg.Name, Namespace: cfg.Namespace, Workers: cfg.Workers, Clock: cfg.Clock}
+	return &Queue[K]{TypedRateLimitingInterface: NewRateLimited(fair, cfg.FirstRetry, cfg.LastRetry), cfg: cfg}
 }
 
 // Run works until ctx ends, and then finishes running work.
@@ -87,7 +86,7 @@ func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
 			err = fmt.Errorf("panic while working on %v: %v", k, r)
 		}
 	}()
-	return fairqueue.Within(ctx, fairqueue.Deadline, fmt.Sprintf("work on %v", k), func(ctx context.Context) error { return q.cfg.Work(ctx, k) })
+	return Within(ctx, Deadline, fmt.Sprintf("work on %v", k), func(ctx context.Context) error { return q.cfg.Work(ctx, k) })
 }
 
 // requeue retries a failed key.

@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/fairqueue"
 	"certrotation.dev/controller/internal/apply"
 )
 
@@ -133,7 +132,7 @@ func TestDoNamesWhatItIsAbout(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("error %v, want one with %q", err, tc.want)
 				}
-				if took := time.Since(b.begun); took > fairqueue.Deadline {
+				if took := time.Since(b.begun); took > Deadline {
 					t.Errorf("it took %s", took)
 				}
 			})

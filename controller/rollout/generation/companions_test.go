@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // pair is a node with two static pods of one revision.
@@ -95,7 +95,7 @@ func TestInstallRefusesForACompanion(t *testing.T) {
 		}, ErrContent, "spec.containers[0].image"},
 		{"a later companion", func(m *machine, _ *Request) {
 			m.mustInstall(t, request(9, together(content(a, a, b))))
-			text, err := nodedisk.ReadFile(m.resources, "etcd-pod-3/etcd.yaml", nodedisk.MaxManifestBytes)
+			text, err := nodepod.ReadFile(m.resources, "etcd-pod-3/etcd.yaml", nodepod.MaxManifestBytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,16 +120,16 @@ func TestPruneKeepsWhatAnyManifestNames(t *testing.T) {
 		name   string
 		change func(m *machine)
 		want   []string
-		kept   []nodedisk.Reason
+		kept   []nodepod.Reason
 	}{
-		{"nothing besides", func(*machine) {}, []string{"etcd-pod-3", "etcd-pod-4"}, []nodedisk.Reason{InUse}},
+		{"nothing besides", func(*machine) {}, []string{"etcd-pod-3", "etcd-pod-4"}, []nodepod.Reason{InUse}},
 		{"a companion that was put back", func(m *machine) {
 			m.writeManifest("kube-apiserver.yaml", "{ path: /x/etcd-pod-3 }")
-		}, []string{"etcd-pod-4"}, []nodedisk.Reason{InUse, InUse}},
-		{"a former companion", func(m *machine) { m.writeManifest("scheduler.yaml", "{ path: /x/etcd-pod-4 }") }, []string{"etcd-pod-3"}, []nodedisk.Reason{InUse, InUse}},
+		}, []string{"etcd-pod-4"}, []nodepod.Reason{InUse, InUse}},
+		{"a former companion", func(m *machine) { m.writeManifest("scheduler.yaml", "{ path: /x/etcd-pod-4 }") }, []string{"etcd-pod-3"}, []nodepod.Reason{InUse, InUse}},
 		{"a companion that was moved away", func(m *machine) {
 			(&durable.Writer{FS: m.manifests}).Remove("kube-apiserver.yaml")
-		}, nil, []nodedisk.Reason{nodedisk.ManifestMissing}},
+		}, nil, []nodepod.Reason{nodepod.ManifestMissing}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestPruneKeepsWhatAnyManifestNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var kept []nodedisk.Reason
+			var kept []nodepod.Reason
 			for _, defect := range done.Kept {
 				kept = append(kept, defect.Reason)
 			}

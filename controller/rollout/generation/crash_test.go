@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/test/property"
 )
 
@@ -163,7 +163,7 @@ func (s story) isWhole(t *testing.T, m *machine, when string) {
 	t.Helper()
 	for _, pod := range m.layout.Pods() {
 		installed, err := pod.ReadInstalled(m.resources, m.manifests)
-		if errors.Is(err, nodedisk.ErrNotInstalled) && s.from == [2]int{} {
+		if errors.Is(err, nodepod.ErrNotInstalled) && s.from == [2]int{} {
 			continue
 		}
 		if err != nil {

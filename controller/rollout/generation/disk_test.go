@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // realNode is on the disk of the machine that runs the test; its manifests mount the paths of a real node.
@@ -29,7 +29,7 @@ func realNode(tb testing.TB) *Node {
 	if err := os.Mkdir(filepath.Join(dir, "manifests"), 0o700); err != nil {
 		tb.Fatal(err)
 	}
-	node, err := Create(nodedisk.Layout{
+	node, err := Create(nodepod.Layout{
 		Name: "etcd", ResourceDirectory: filepath.Join(dir, "a", "resources"), ManifestDirectory: filepath.Join(dir, "manifests"),
 		HostResourceDirectory: resources,
 	})
@@ -88,12 +88,12 @@ func checkModes(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		want := nodedisk.PlainMode
+		want := nodepod.PlainMode
 		switch {
 		case name == dir || info.Mode().Type() == fs.ModeSymlink || strings.HasSuffix(name, ".lock"):
 			return nil
 		case info.IsDir():
-			want = nodedisk.DirectoryMode
+			want = nodepod.DirectoryMode
 		}
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
@@ -139,7 +139,7 @@ func TestConcurrentInstallers(t *testing.T) {
 		}
 		// A reader holds no lock, so between its look at the manifest and at the pointer both may be newer; never older.
 		installed, err := first.Installed()
-		if errors.Is(err, nodedisk.ErrNotInstalled) {
+		if errors.Is(err, nodepod.ErrNotInstalled) {
 			continue
 		}
 		if err != nil {
@@ -193,7 +193,7 @@ func TestInterrupted(t *testing.T) {
 	if _, err := node.Install(ctx, request(1, content(authorities[0](), authorities[0]()))); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
-	if _, err := node.Installed(); !errors.Is(err, nodedisk.ErrNotInstalled) {
+	if _, err := node.Installed(); !errors.Is(err, nodepod.ErrNotInstalled) {
 		t.Errorf("Installed: %v", err)
 	}
 }
@@ -214,14 +214,14 @@ func TestLinksOut(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(node.layout.ManifestDirectory, "etcd-pod.yaml"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nodedisk.ReadFile(node.manifests, "etcd-pod.yaml", 10); err == nil {
+	if _, err := nodepod.ReadFile(node.manifests, "etcd-pod.yaml", 10); err == nil {
 		t.Error("it reads a pipe")
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	tests := map[string]nodedisk.Layout{
+	tests := map[string]nodepod.Layout{
 		"name":                  {Name: "../x", ResourceDirectory: dir, ManifestDirectory: dir},
 		"relative path":         {Name: "etcd", ResourceDirectory: "x", ManifestDirectory: dir},
 		"no resource directory": {Name: "etcd", ResourceDirectory: filepath.Join(dir, "x"), ManifestDirectory: dir},

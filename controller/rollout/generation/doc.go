@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generation installs revisions of a static pod on the disk of its node, and prunes them. registry/nodedisk
+// Package generation installs revisions of a static pod on the disk of its node, and prunes them. registry/nodepod
 // defines the layout.
 //
 // A revision with an equal restart hash changes nothing that the process reads only at start. It becomes a generation

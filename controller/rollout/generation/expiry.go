@@ -8,25 +8,25 @@ import (
 	"fmt"
 	"time"
 
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // checkExpiry refuses a revision that would replace valid leaves by expired ones, or install only expired ones. Such
 // a revision is from before leaves were reissued, as after a recovery, and a newer one follows. If what is installed
 // has expired as well, nothing is lost or refused, so that a rerun can complete an installation. installed is nil if
 // there is none; its unreadable parts are of no use to the process either.
-func (o *order) checkExpiry(installed *nodedisk.Generation) error {
+func (o *order) checkExpiry(installed *nodepod.Generation) error {
 	if o.Now.IsZero() {
 		return nil
 	}
-	var faults nodedisk.Defects
+	var faults nodepod.Defects
 	expired, before := 0, 0
 	for _, leaf := range o.leaves {
 		if !leaf.Certificate.Expired(o.Now) {
 			continue
 		}
 		expired++
-		var old *nodedisk.Pair
+		var old *nodepod.Pair
 		if installed != nil {
 			old = installed.PairOf(leaf.Cert)
 		}
@@ -35,7 +35,7 @@ func (o *order) checkExpiry(installed *nodedisk.Generation) error {
 		case old.Certificate.Expired(o.Now):
 			before++
 		default:
-			faults.Add(nodedisk.Expired, leaf.Cert, "it expired at %s, and the installed one is valid until %s",
+			faults.Add(nodepod.Expired, leaf.Cert, "it expired at %s, and the installed one is valid until %s",
 				stamp(leaf.Certificate.NotAfter), stamp(old.Certificate.NotAfter))
 		}
 	}

@@ -19,9 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 )
 
 // now is the moment in which all test certificates are made.
@@ -82,13 +81,13 @@ func newIntermediate(root *pki.Pair) *pki.Pair {
 }
 
 // content with a leaf of one authority and the trust in some.
-func content(signer *pki.Pair, trusted ...*pki.Pair) revision.Content {
+func content(signer *pki.Pair, trusted ...*pki.Pair) nodepod.Content {
 	leaf := newLeaf(signer)
 	var bundle []byte
 	for _, ca := range trusted {
 		bundle = append(bundle, ca.Certificate.PEM()...)
 	}
-	return revision.Content{
+	return nodepod.Content{
 		PodTemplate: []byte(strings.ReplaceAll(podText, "DIRECTORY", resources)),
 		ConfigMaps:  map[string]map[string][]byte{"etcd-all-bundles": {"server-ca-bundle.crt": bundle}},
 		Secrets: map[string]map[string][]byte{"etcd-all-certs": {
@@ -102,7 +101,7 @@ func permitted() *configv1alpha1.PermittedPod {
 	return &configv1alpha1.PermittedPod{Images: []string{"etcd", "etcd2"}}
 }
 
-func request(n int, c revision.Content) Request {
+func request(n int, c nodepod.Content) Request {
 	return Request{Content: c, Revision: n, ContentHash: c.ContentHash(), NodeName: "master-0", NodeIP: "10.0.0.5", Permitted: permitted(),
 		Companions: map[string]*configv1alpha1.PermittedPod{companion: permitted()}}
 }
@@ -110,14 +109,14 @@ func request(n int, c revision.Content) Request {
 // companion is a second static pod of the node, and accompanied the layout with it, by the names that kubeadm gives.
 const companion = "kube-apiserver"
 
-func accompanied() nodedisk.Layout {
+func accompanied() nodepod.Layout {
 	out := layout
-	out.ManifestFile, out.Companions = "etcd.yaml", []nodedisk.Companion{{Name: companion, ManifestFile: companion + ".yaml"}}
+	out.ManifestFile, out.Companions = "etcd.yaml", []nodepod.Companion{{Name: companion, ManifestFile: companion + ".yaml"}}
 	return out
 }
 
 // together is a content with the template of the companion.
-func together(c revision.Content) revision.Content {
+func together(c nodepod.Content) nodepod.Content {
 	c.Companions = map[string][]byte{companion: []byte(strings.ReplaceAll(string(c.PodTemplate), "name: etcd}", "name: "+companion+"}"))}
 	return c
 }
@@ -128,7 +127,7 @@ type machine struct {
 	power *supply
 }
 
-var layout = nodedisk.Layout{
+var layout = nodepod.Layout{
 	Name: "etcd", ResourceDirectory: resources, HostResourceDirectory: resources, ManifestDirectory: "/etc/kubernetes/manifests",
 }
 
@@ -170,10 +169,10 @@ func (m *machine) numbers(t *testing.T) (int, int) {
 }
 
 // numbersOf says it of one of the static pods.
-func (m *machine) numbersOf(t *testing.T, pod nodedisk.Layout) (int, int) {
+func (m *machine) numbersOf(t *testing.T, pod nodepod.Layout) (int, int) {
 	t.Helper()
 	installed, err := pod.ReadInstalled(m.resources, m.manifests)
-	if errors.Is(err, nodedisk.ErrNotInstalled) {
+	if errors.Is(err, nodepod.ErrNotInstalled) {
 		return 0, 0
 	}
 	if err != nil {
@@ -183,12 +182,12 @@ func (m *machine) numbersOf(t *testing.T, pod nodedisk.Layout) (int, int) {
 }
 
 // defects are all that the disk has.
-func (m *machine) defects(t *testing.T) nodedisk.Defects {
+func (m *machine) defects(t *testing.T) nodepod.Defects {
 	t.Helper()
 	return defectsOf(t, m.Node)
 }
 
-func defectsOf(t *testing.T, n *Node) nodedisk.Defects {
+func defectsOf(t *testing.T, n *Node) nodepod.Defects {
 	t.Helper()
 	disk, err := n.layout.ReadDisk(n.resources, n.manifests)
 	if err != nil {
@@ -196,7 +195,7 @@ func defectsOf(t *testing.T, n *Node) nodedisk.Defects {
 	}
 	out := slices.Clone(disk.Manifest.Defects)
 	if dirs := disk.Manifest.Mounts; len(dirs) == 1 && disk.Directory(dirs[0]) == nil {
-		out.Add(nodedisk.DirectoryMissing, path.Join(n.layout.ResourceDirectory, n.layout.DirectoryName(dirs[0])), "")
+		out.Add(nodepod.DirectoryMissing, path.Join(n.layout.ResourceDirectory, n.layout.DirectoryName(dirs[0])), "")
 	}
 	for _, d := range disk.Directories {
 		out = slices.Concat(out, d.Defects, d.Manifest.Defects, d.Pointer.Defects)

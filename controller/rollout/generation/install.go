@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Result is the outcome of an installation.
@@ -83,7 +82,7 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 			}
 		},
 		func() {
-			result.Changed = resources.Link(nodedisk.GenerationName(o.Revision), path.Join(dir, nodedisk.PointerName)) || result.Changed
+			result.Changed = resources.Link(nodepod.GenerationName(o.Revision), path.Join(dir, nodepod.PointerName)) || result.Changed
 		},
 		func() {
 			if inPlace {
@@ -106,8 +105,8 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 	}
 	// An earlier run may have replaced a manifest without a sync, or its mode may have changed.
 	for _, m := range wanted {
-		if m.pod.ReadManifest(n.manifests, ".").Defects.Has(nodedisk.FileMode) {
-			manifests.Chmod(m.pod.ManifestName(), nodedisk.PlainMode)
+		if m.pod.ReadManifest(n.manifests, ".").Defects.Has(nodepod.FileMode) {
+			manifests.Chmod(m.pod.ManifestName(), nodepod.PlainMode)
 		}
 	}
 	manifests.Sync(".")
@@ -117,11 +116,11 @@ func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result
 // before reads what is installed and refuses an order that may not follow it. A manifest that the installer did not
 // write counts as none and is replaced. The manifest returned belongs to the rollout's namesake static pod. The
 // generation is the one that its pointer names, or nil.
-func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error) {
-	var installed nodedisk.Manifest
+func (n *Node) before(o *order) (*nodepod.Manifest, *nodepod.Generation, error) {
+	var installed nodepod.Manifest
 	for _, pod := range n.layout.Pods() {
 		installed = pod.ReadManifest(n.manifests, ".")
-		if installed.Defects.Has(nodedisk.Unreadable) {
+		if installed.Defects.Has(nodepod.Unreadable) {
 			return nil, nil, installed.Defects.Err()
 		}
 		if installed.Revision > o.Revision {
@@ -136,7 +135,7 @@ func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error
 	case current == nil:
 	case current.Number > o.Revision:
 		return nil, nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer,
-			path.Join(n.layout.DirectoryName(installed.Revision), nodedisk.PointerName), current.Number, o.Revision)
+			path.Join(n.layout.DirectoryName(installed.Revision), nodepod.PointerName), current.Number, o.Revision)
 	case current.Number == o.Revision && len(current.Defects) == 0 && !o.wrote(current):
 		return nil, nil, fmt.Errorf("%w: revision %d is on this node with other content: a revision never changes, make a new one", ErrContent, current.Number)
 	}
@@ -144,16 +143,16 @@ func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error
 }
 
 // pointedAt returns the generation that the pointer beside a manifest names, or nil.
-func (n *Node) pointedAt(m *nodedisk.Manifest) *nodedisk.Generation {
+func (n *Node) pointedAt(m *nodepod.Manifest) *nodepod.Generation {
 	dir := n.layout.DirectoryName(m.Revision)
 	pointer := n.layout.ReadPointer(n.resources, dir)
 	if len(pointer.Defects) > 0 {
 		return nil
 	}
-	return n.layout.ReadGeneration(n.resources, path.Join(dir, nodedisk.GenerationName(pointer.Generation)), pointer.Generation)
+	return n.layout.ReadGeneration(n.resources, path.Join(dir, nodepod.GenerationName(pointer.Generation)), pointer.Generation)
 }
 
-func (o *order) wrote(g *nodedisk.Generation) bool {
+func (o *order) wrote(g *nodepod.Generation) bool {
 	return len(g.Defects) == 0 && g.Record.ContentHash == o.record.ContentHash && g.Record.RestartHash == o.record.RestartHash &&
 		g.Record.Node == o.record.Node && maps.Equal(g.Record.Files, o.record.Files)
 }
@@ -161,11 +160,11 @@ func (o *order) wrote(g *nodedisk.Generation) bool {
 // canReload reports whether the static pods can run the order without a restart. The order must equal all that the
 // processes read at start, and each manifest may differ only in the revision. installed is the manifest of the
 // rollout's namesake static pod; companions must mount the same directory.
-func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
+func (n *Node) canReload(installed *nodepod.Manifest, o *order) (bool, error) {
 	if installed == nil || installed.RestartHash != o.RestartHash {
 		return false, nil
 	}
-	if there, err := nodedisk.IsDirectory(n.resources, n.layout.DirectoryName(installed.Revision)); err != nil || !there {
+	if there, err := nodepod.IsDirectory(n.resources, n.layout.DirectoryName(installed.Revision)); err != nil || !there {
 		return false, nil //nolint:nilerr // what the pod mounts is gone: it needs another directory, and a restart
 	}
 	wanted, err := o.manifests(n.layout, installed.Revision)
@@ -173,7 +172,7 @@ func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
 		return false, err
 	}
 	for _, m := range wanted {
-		pod, err := revision.ParsePod(m.text)
+		pod, err := nodepod.ParsePod(m.text)
 		if err != nil {
 			return false, err
 		}
@@ -186,8 +185,8 @@ func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
 
 func (n *Node) ensureDirectory(w *durable.Writer, dir string) {
 	w.MkdirAll(dir)
-	if info, err := fs.Lstat(n.resources, dir); err == nil && info.Mode() != nodedisk.DirectoryMode {
-		w.Chmod(dir, nodedisk.DirectoryMode)
+	if info, err := fs.Lstat(n.resources, dir); err == nil && info.Mode() != nodepod.DirectoryMode {
+		w.Chmod(dir, nodepod.DirectoryMode)
 	}
 	w.Sync(".")
 }
@@ -195,8 +194,8 @@ func (n *Node) ensureDirectory(w *durable.Writer, dir string) {
 // ensureGeneration writes the generation unless it exists and is intact. A damaged one is exchanged atomically,
 // because the pointer may name it.
 func (n *Node) ensureGeneration(w *durable.Writer, dir string, o *order) (changed bool) {
-	name := path.Join(dir, nodedisk.GenerationName(o.Revision))
-	there, err := nodedisk.IsDirectory(n.resources, name)
+	name := path.Join(dir, nodepod.GenerationName(o.Revision))
+	there, err := nodepod.IsDirectory(n.resources, name)
 	w.Do("write generation", name, func() error { return err })
 	if there && o.wrote(n.layout.ReadGeneration(n.resources, name, o.Revision)) {
 		w.Sync(dir)
@@ -204,9 +203,9 @@ func (n *Node) ensureGeneration(w *durable.Writer, dir string, o *order) (change
 	}
 	record, err := o.record.Encode()
 	w.Do("write generation", name, func() error { return err })
-	staged := nodedisk.Staged(name)
+	staged := nodepod.Staged(name)
 	w.Tree(staged, o.files)
-	w.Write(path.Join(staged, nodedisk.RecordName), record)
+	w.Write(path.Join(staged, nodepod.RecordName), record)
 	w.Sync(staged)
 	w.Do("verify", staged, func() error { return n.layout.ReadGeneration(n.resources, staged, o.Revision).Defects.Err() })
 	if there {

@@ -14,9 +14,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 )
 
 func TestInstallDecides(t *testing.T) {
@@ -120,7 +119,7 @@ func TestInstallRefuses(t *testing.T) {
 // earlier, or over nothing.
 func TestInstallOfExpiredLeaves(t *testing.T) {
 	a := authorities[0]()
-	made := func(at time.Time) revision.Content {
+	made := func(at time.Time) nodepod.Content {
 		leaf := must(a.Issue(pki.Profile{
 			CommonName: "system:etcd-server:master-0", DNSNames: []string{"master-0"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth},
 			Key: pki.ECDSAP256, Validity: time.Hour,
@@ -136,8 +135,8 @@ func TestInstallOfExpiredLeaves(t *testing.T) {
 	late := now.Add(10*time.Hour + time.Minute)
 	tests := []struct {
 		name      string
-		installed *revision.Content
-		ordered   revision.Content
+		installed *nodepod.Content
+		ordered   nodepod.Content
 		revision  int
 		now       time.Time
 		want      string
@@ -182,13 +181,13 @@ func TestInstallOfExpiredLeaves(t *testing.T) {
 func TestInstallAcceptsOtherFiles(t *testing.T) {
 	a, b := authorities[0](), authorities[1]()
 	intermediate := newIntermediate(a)
-	tests := map[string]func(*revision.Content){
-		"without bundles, any signer":  func(c *revision.Content) { *c = content(b, a); c.ConfigMaps = nil },
-		"an intermediate in the chain": func(c *revision.Content) { *c = content(intermediate, a) },
-		"ca.crt in a Secret":           func(c *revision.Content) { c.Secrets["x"] = map[string][]byte{"ca.crt": b.Certificate.PEM()} },
-		"a key alone":                  func(c *revision.Content) { c.Secrets["x"] = map[string][]byte{"sa.key": []byte("x")} },
-		"nothing but the manifest":     func(c *revision.Content) { c.ConfigMaps, c.Secrets = nil, nil },
-		"an anchor as a leaf":          func(c *revision.Content) { addPair(c, a) },
+	tests := map[string]func(*nodepod.Content){
+		"without bundles, any signer":  func(c *nodepod.Content) { *c = content(b, a); c.ConfigMaps = nil },
+		"an intermediate in the chain": func(c *nodepod.Content) { *c = content(intermediate, a) },
+		"ca.crt in a Secret":           func(c *nodepod.Content) { c.Secrets["x"] = map[string][]byte{"ca.crt": b.Certificate.PEM()} },
+		"a key alone":                  func(c *nodepod.Content) { c.Secrets["x"] = map[string][]byte{"sa.key": []byte("x")} },
+		"nothing but the manifest":     func(c *nodepod.Content) { c.ConfigMaps, c.Secrets = nil, nil },
+		"an anchor as a leaf":          func(c *nodepod.Content) { addPair(c, a) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +200,7 @@ func TestInstallAcceptsOtherFiles(t *testing.T) {
 	}
 }
 
-func addPair(c *revision.Content, p *pki.Pair) {
+func addPair(c *nodepod.Content, p *pki.Pair) {
 	c.Secrets["x"] = map[string][]byte{"tls.crt": p.CertPEM(), "tls.key": must(p.KeyPEM())}
 }
 
@@ -213,7 +212,7 @@ func TestRollback(t *testing.T) {
 	old := request(1, content(a, a))
 	m.mustInstall(t, old)
 	m.mustInstall(t, request(2, content(a, a, b)))
-	text, err := nodedisk.ReadFile(m.resources, "etcd-pod-1/etcd-pod.yaml", nodedisk.MaxManifestBytes)
+	text, err := nodepod.ReadFile(m.resources, "etcd-pod-1/etcd-pod.yaml", nodepod.MaxManifestBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +222,7 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(nodedisk.Hashes(must(nodedisk.FilesOf(old.Content))), installed.Generation.Record.Files); diff != "" {
+	if diff := gocmp.Diff(nodepod.Hashes(must(nodepod.FilesOf(old.Content))), installed.Generation.Record.Files); diff != "" {
 		t.Errorf("files after going back (-want +got):\n%s", diff)
 	}
 	if got, want := m.mustInstall(t, request(3, content(a, a))), (Result{Changed: true, Directory: 1, Generation: 3}); got != want {
@@ -244,7 +243,7 @@ func TestRepair(t *testing.T) {
 			node(m, g+"/configmaps/etcd-all-bundles/server-ca-bundle.crt").data = []byte("x")
 		}, false},
 		"missing file":   {func(_ *memory, w *durable.Writer) { w.Remove(g + "/secrets/etcd-all-certs/etcd-serving-master-0.key") }, false},
-		"missing record": {func(_ *memory, w *durable.Writer) { w.Remove(g + "/" + nodedisk.RecordName) }, false},
+		"missing record": {func(_ *memory, w *durable.Writer) { w.Remove(g + "/" + nodepod.RecordName) }, false},
 		"open file": {func(m *memory, _ *durable.Writer) {
 			node(m, g+"/secrets/etcd-all-certs/etcd-serving-master-0.key").mode = 0o644
 		}, false},
@@ -274,7 +273,7 @@ func TestRepair(t *testing.T) {
 			if got := m.mustInstall(t, r); got.Restart != test.restart {
 				t.Errorf("result %+v", got)
 			}
-			if diff := gocmp.Diff(nodedisk.Defects(nil), m.defects(t)); diff != "" {
+			if diff := gocmp.Diff(nodepod.Defects(nil), m.defects(t)); diff != "" {
 				t.Errorf("defects (-want +got):\n%s", diff)
 			}
 		})
@@ -292,7 +291,7 @@ func TestForeignManifest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
 			(&durable.Writer{FS: m.manifests}).File("etcd-pod.yaml", []byte(text))
-			if _, err := m.Installed(); err == nil || errors.Is(err, nodedisk.ErrNotInstalled) {
+			if _, err := m.Installed(); err == nil || errors.Is(err, nodepod.ErrNotInstalled) {
 				t.Errorf("Installed: %v", err)
 			}
 			if got := m.mustInstall(t, request(2, content(authorities[0](), authorities[0]()))); !got.Restart {
@@ -316,7 +315,7 @@ func TestNameIsTaken(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), name+" is no directory") {
 				t.Errorf("got error %v", err)
 			}
-			if _, err := m.Installed(); !errors.Is(err, nodedisk.ErrNotInstalled) {
+			if _, err := m.Installed(); !errors.Is(err, nodepod.ErrNotInstalled) {
 				t.Errorf("Installed: %v", err)
 			}
 		})

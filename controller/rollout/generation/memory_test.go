@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // errPowerLoss is what each operation returns after the power was cut.
@@ -63,7 +63,7 @@ type memory struct {
 var _ durable.FileSystem = (*memory)(nil)
 
 func newDirectory() *inode {
-	return &inode{mode: nodedisk.DirectoryMode, names: map[string]*inode{}, onDisk: map[string]*inode{}}
+	return &inode{mode: nodepod.DirectoryMode, names: map[string]*inode{}, onDisk: map[string]*inode{}}
 }
 
 func newMemory(power *supply) *memory { return &memory{root: newDirectory(), power: power} }
@@ -127,7 +127,7 @@ func (m *memory) create(name string, node *inode) error {
 func (m *memory) Mkdir(name string) error { return m.create(name, newDirectory()) }
 
 func (m *memory) WriteFile(name string, data []byte) error {
-	return m.create(name, &inode{mode: nodedisk.PlainMode, data: bytes.Clone(data)})
+	return m.create(name, &inode{mode: nodepod.PlainMode, data: bytes.Clone(data)})
 }
 
 func (m *memory) Symlink(target, name string) error {

@@ -13,17 +13,17 @@ import (
 	"path/filepath"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Node is the disk of one node as one rollout sees it. It is safe for concurrent use.
 type Node struct {
-	layout               nodedisk.Layout
+	layout               nodepod.Layout
 	resources, manifests durable.FileSystem
 }
 
 // Open opens a node whose directories both exist. It writes nothing.
-func Open(layout nodedisk.Layout) (*Node, error) {
+func Open(layout nodepod.Layout) (*Node, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
@@ -39,11 +39,11 @@ func Open(layout nodedisk.Layout) (*Node, error) {
 
 // Create is Open for a first installation: it creates a missing resource directory. The manifest directory belongs to
 // kubelet; if it is missing, kubelet is not configured or the path is wrong.
-func Create(layout nodedisk.Layout) (*Node, error) {
+func Create(layout nodepod.Layout) (*Node, error) {
 	if _, err := os.Stat(layout.ResourceDirectory); !errors.Is(err, fs.ErrNotExist) {
 		return Open(layout)
 	}
-	if err := os.MkdirAll(layout.ResourceDirectory, nodedisk.DirectoryMode.Perm()); err != nil {
+	if err := os.MkdirAll(layout.ResourceDirectory, nodepod.DirectoryMode.Perm()); err != nil {
 		return nil, fmt.Errorf("make the directory of the static pod's resources: %w", err)
 	}
 	if err := durable.Disk(filepath.Dir(layout.ResourceDirectory)).SyncDirectory("."); err != nil {
@@ -53,7 +53,7 @@ func Create(layout nodedisk.Layout) (*Node, error) {
 }
 
 // Installed returns what the node runs from the next start of the static pod.
-func (n *Node) Installed() (*nodedisk.Installed, error) {
+func (n *Node) Installed() (*nodepod.Installed, error) {
 	return n.layout.ReadInstalled(n.resources, n.manifests)
 }
 
@@ -77,7 +77,7 @@ func (n *Node) clean() error {
 	}
 	resources.Sync(".")
 	for _, pod := range n.layout.Pods() {
-		manifests.Remove(nodedisk.Staged(pod.ManifestName()))
+		manifests.Remove(nodepod.Staged(pod.ManifestName()))
 	}
 	manifests.Sync(".")
 	if err := errors.Join(resources.Err, manifests.Err); err != nil {
@@ -90,7 +90,7 @@ func cleanDirectory(w *durable.Writer, dir string) {
 	entries, err := fs.ReadDir(w.FS, dir)
 	w.Do("list", dir, func() error { return err })
 	for _, entry := range entries {
-		if nodedisk.IsLeftover(entry.Name()) {
+		if nodepod.IsLeftover(entry.Name()) {
 			w.Remove(path.Join(dir, entry.Name()))
 		}
 	}

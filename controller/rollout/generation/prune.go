@@ -15,15 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Reasons to keep a candidate for removal, besides those of defects.
 const (
 	// InUse means that the manifest or a protected revision needs it.
-	InUse nodedisk.Reason = "InUse"
+	InUse nodepod.Reason = "InUse"
 	// NotARevision means that the name is NAME-pod-SUFFIX, but no directory of a revision.
-	NotARevision nodedisk.Reason = "NotARevision"
+	NotARevision nodepod.Reason = "NotARevision"
 )
 
 // Pruned is the outcome of Prune.
@@ -31,7 +31,7 @@ type Pruned struct {
 	// Removed are paths below the resource directory.
 	Removed []string
 	// Kept are directories and generations that were candidates for removal, and why they remain.
-	Kept nodedisk.Defects
+	Kept nodepod.Defects
 }
 
 // Prune removes unprotected directories of revisions up to maxEligible, and unprotected generations up to maxEligible
@@ -95,7 +95,7 @@ func (p *pruning) readManifests() (whole bool, err error) {
 	for _, pod := range p.node.layout.Pods() {
 		own.Insert(pod.ManifestName())
 		if _, err := fs.Lstat(p.node.manifests, pod.ManifestName()); errors.Is(err, fs.ErrNotExist) {
-			p.done.Kept.Add(nodedisk.ManifestMissing, pod.ManifestName(), "there is none, so nothing says what is in use: nothing is removed until it is back")
+			p.done.Kept.Add(nodepod.ManifestMissing, pod.ManifestName(), "there is none, so nothing says what is in use: nothing is removed until it is back")
 			whole = false
 		}
 	}
@@ -108,7 +108,7 @@ func (p *pruning) readManifests() (whole bool, err error) {
 		if !own.Has(entry.Name()) && !entry.Type().IsRegular() {
 			continue
 		}
-		text, err := nodedisk.ReadFile(p.node.manifests, entry.Name(), nodedisk.MaxManifestBytes)
+		text, err := nodepod.ReadFile(p.node.manifests, entry.Name(), nodepod.MaxManifestBytes)
 		if err != nil {
 			return false, fmt.Errorf("read the manifest %s: %w", entry.Name(), err)
 		}
@@ -142,7 +142,7 @@ func (p *pruning) generations(dir string) []int {
 	p.w.Do("list", dir, func() error { return err })
 	var out []int
 	for _, entry := range entries {
-		if number, ok := nodedisk.ParseGenerationName(entry.Name()); ok && entry.IsDir() {
+		if number, ok := nodepod.ParseGenerationName(entry.Name()); ok && entry.IsDir() {
 			out = append(out, number)
 		}
 	}
@@ -153,14 +153,14 @@ func (p *pruning) generations(dir string) []int {
 func (p *pruning) pruneGenerations(dir string, generations []int) {
 	pointer := p.node.layout.ReadPointer(p.node.resources, dir)
 	for _, d := range pointer.Defects {
-		p.done.Kept.Add(d.Reason, path.Join(dir, nodedisk.PointerName), "%s: no generation of %s is removed", d.Message, dir)
+		p.done.Kept.Add(d.Reason, path.Join(dir, nodepod.PointerName), "%s: no generation of %s is removed", d.Message, dir)
 	}
 	if len(pointer.Defects) > 0 {
 		return
 	}
 	for _, number := range generations {
 		if number != pointer.Generation && p.eligible(number) {
-			p.remove(path.Join(dir, nodedisk.GenerationName(number)))
+			p.remove(path.Join(dir, nodepod.GenerationName(number)))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // TestPrune starts from etcd-pod-1 {1,2}, etcd-pod-3 {3,4} and etcd-pod-5 {5,6,7}, of which 5 runs and points at 7.
@@ -33,29 +33,29 @@ func TestPrune(t *testing.T) {
 		max       int
 		before    func(m *machine, w *durable.Writer)
 		want      []string
-		kept      []nodedisk.Reason
+		kept      []nodepod.Reason
 	}{
-		{"all that nothing needs", nil, 99, nil, []string{d1, d3, d5 + "/generation-5", d5 + "/generation-6"}, []nodedisk.Reason{InUse}},
+		{"all that nothing needs", nil, 99, nil, []string{d1, d3, d5 + "/generation-5", d5 + "/generation-6"}, []nodepod.Reason{InUse}},
 		{"up to a revision", nil, 2, nil, []string{d1}, nil},
-		{"up to a generation", nil, 5, nil, []string{d1, d3, d5 + "/generation-5"}, []nodedisk.Reason{InUse}},
-		{"protected revision", sets.New(3), 99, nil, []string{d1, d5 + "/generation-5", d5 + "/generation-6"}, []nodedisk.Reason{InUse}},
-		{"protected generation", sets.New(4, 6), 99, nil, []string{d1, d3 + "/generation-3", d5 + "/generation-5"}, []nodedisk.Reason{InUse, InUse}},
+		{"up to a generation", nil, 5, nil, []string{d1, d3, d5 + "/generation-5"}, []nodepod.Reason{InUse}},
+		{"protected revision", sets.New(3), 99, nil, []string{d1, d5 + "/generation-5", d5 + "/generation-6"}, []nodepod.Reason{InUse}},
+		{"protected generation", sets.New(4, 6), 99, nil, []string{d1, d3 + "/generation-3", d5 + "/generation-5"}, []nodepod.Reason{InUse, InUse}},
 		{"everything protected", sets.New(1, 2, 3, 4, 5, 6, 7), 99, nil, nil, nil},
 		{"manifest put back", nil, 99, func(m *machine, _ *durable.Writer) {
-			text := must(nodedisk.ReadFile(m.resources, d1+"/etcd-pod.yaml", nodedisk.MaxManifestBytes))
+			text := must(nodepod.ReadFile(m.resources, d1+"/etcd-pod.yaml", nodepod.MaxManifestBytes))
 			(&durable.Writer{FS: m.manifests}).File("etcd-pod.yaml", text)
-		}, []string{d1 + "/generation-1", d3, d5}, []nodedisk.Reason{InUse}},
+		}, []string{d1 + "/generation-1", d3, d5}, []nodepod.Reason{InUse}},
 		{"manifest that nobody can parse", nil, 99, func(m *machine, _ *durable.Writer) {
 			(&durable.Writer{FS: m.manifests}).File("etcd-pod.yaml", []byte("{ path: /x/etcd-pod-3"))
-		}, []string{d1, d3 + "/generation-3", d5}, []nodedisk.Reason{InUse}},
-		{"manifest moved away", nil, 99, func(m *machine, _ *durable.Writer) { (&durable.Writer{FS: m.manifests}).Remove("etcd-pod.yaml") }, nil, []nodedisk.Reason{nodedisk.ManifestMissing}},
-		{"pointer gone", nil, 99, func(_ *machine, w *durable.Writer) { w.Remove(d5 + "/current") }, []string{d1, d3}, []nodedisk.Reason{InUse, nodedisk.PointerMissing}},
+		}, []string{d1, d3 + "/generation-3", d5}, []nodepod.Reason{InUse}},
+		{"manifest moved away", nil, 99, func(m *machine, _ *durable.Writer) { (&durable.Writer{FS: m.manifests}).Remove("etcd-pod.yaml") }, nil, []nodepod.Reason{nodepod.ManifestMissing}},
+		{"pointer gone", nil, 99, func(_ *machine, w *durable.Writer) { w.Remove(d5 + "/current") }, []string{d1, d3}, []nodepod.Reason{InUse, nodepod.PointerMissing}},
 		{"other names", nil, 2, func(_ *machine, w *durable.Writer) {
 			w.Mkdir("etcd-pod-last")
 			w.Mkdir("etcd-pod-set-aside-1")
 			w.Mkdir("etcd-certs")
 			w.Link(d3, "etcd-pod-2")
-		}, []string{d1}, []nodedisk.Reason{NotARevision, NotARevision, NotARevision}},
+		}, []string{d1}, []nodepod.Reason{NotARevision, NotARevision, NotARevision}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPrune(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.Removed); diff != "" {
 				t.Errorf("removed (-want +got):\n%s", diff)
 			}
-			var kept []nodedisk.Reason
+			var kept []nodepod.Reason
 			for _, f := range got.Kept {
 				kept = append(kept, f.Reason)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 // TestDefects damages what is installed in one way each, and wants it named, by ReadDisk and by Installed.
@@ -84,7 +84,7 @@ func TestDefects(t *testing.T) {
 			if (err == nil) != test.runs {
 				t.Errorf("Installed: %v", err)
 			}
-			if _, ok := errors.AsType[nodedisk.Defect](err); err != nil && !ok {
+			if _, ok := errors.AsType[nodepod.Defect](err); err != nil && !ok {
 				t.Errorf("Installed holds no finding: %v", err)
 			}
 		})
@@ -95,12 +95,12 @@ func TestDefectsOfTheManifest(t *testing.T) {
 	a := authorities[0]()
 	tests := map[string]struct {
 		damage func(m *memory, w *durable.Writer)
-		want   nodedisk.Reason
+		want   nodepod.Reason
 	}{
-		"none":        {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod.yaml") }, nodedisk.ManifestMissing},
-		"torn":        {func(m *memory, _ *durable.Writer) { node(m, "etcd-pod.yaml").data = []byte("{") }, nodedisk.ManifestUnreadable},
-		"a directory": {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod.yaml"); w.Mkdir("etcd-pod.yaml") }, nodedisk.ManifestUnreadable},
-		"mode":        {func(m *memory, _ *durable.Writer) { node(m, "etcd-pod.yaml").mode = 0o644 }, nodedisk.FileMode},
+		"none":        {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod.yaml") }, nodepod.ManifestMissing},
+		"torn":        {func(m *memory, _ *durable.Writer) { node(m, "etcd-pod.yaml").data = []byte("{") }, nodepod.ManifestUnreadable},
+		"a directory": {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod.yaml"); w.Mkdir("etcd-pod.yaml") }, nodepod.ManifestUnreadable},
+		"mode":        {func(m *memory, _ *durable.Writer) { node(m, "etcd-pod.yaml").mode = 0o644 }, nodepod.FileMode},
 		"leftover":    {func(_ *memory, w *durable.Writer) { w.Write(".etcd-pod.yaml.staging", nil) }, "Leftover"},
 	}
 	for name, test := range tests {

@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/nodedisk"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 )
 
 // Request asks to install a revision.
 type Request struct {
 	// Content as this node sees it: the template, everything read at start, and this node's part of reloaded Secrets.
-	Content  revision.Content
+	Content  nodepod.Content
 	Revision int
 	// ContentHash of the whole revision. A node cannot compute it and only records it.
 	ContentHash string
@@ -47,8 +46,8 @@ var (
 type order struct {
 	Request
 	files  map[string][]byte
-	leaves []nodedisk.Pair
-	record nodedisk.Record
+	leaves []nodepod.Pair
+	record nodepod.Record
 }
 
 func (r Request) check() (*order, error) {
@@ -63,28 +62,28 @@ func (r Request) check() (*order, error) {
 		return nil, fmt.Errorf("%w: its restart hash is %s, want %s: the mounted objects are not those of revision %d", ErrContent, hash, r.RestartHash, r.Revision)
 	}
 	r.RestartHash = hash
-	files, err := nodedisk.FilesOf(r.Content)
+	files, err := nodepod.FilesOf(r.Content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
-	content, defects := nodedisk.ParseContent(files)
+	content, defects := nodepod.ParseContent(files)
 	if err := defects.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
-	return &order{Request: r, files: files, leaves: content.Pairs, record: nodedisk.Record{
-		Revision: r.Revision, ContentHash: r.ContentHash, RestartHash: hash, Node: r.NodeName, Files: nodedisk.Hashes(files),
+	return &order{Request: r, files: files, leaves: content.Pairs, record: nodepod.Record{
+		Revision: r.Revision, ContentHash: r.ContentHash, RestartHash: hash, Node: r.NodeName, Files: nodepod.Hashes(files),
 	}}, nil
 }
 
 type manifest struct {
 	// pod is the layout as seen by that static pod.
-	pod  nodedisk.Layout
+	pod  nodepod.Layout
 	text []byte
 }
 
 // manifests renders the manifests that mount the directory of revision n, which may differ from the order's revision.
 // The manifest of the rollout's namesake static pod comes last.
-func (o *order) manifests(l nodedisk.Layout, n int) ([]manifest, error) {
+func (o *order) manifests(l nodepod.Layout, n int) ([]manifest, error) {
 	pods, out := l.Pods(), make([]manifest, 0, len(l.Companions)+1)
 	if len(o.Content.Companions) != len(l.Companions) {
 		return nil, fmt.Errorf("%w: it has the templates of %d companions, want %d", ErrContent, len(o.Content.Companions), len(l.Companions))
@@ -95,7 +94,7 @@ func (o *order) manifests(l nodedisk.Layout, n int) ([]manifest, error) {
 			of = l.Companions[i].Name
 			template, permitted = o.Content.Companions[of], o.Companions[of]
 		}
-		text, err := revision.Manifest(template, revision.Values{
+		text, err := nodepod.RenderManifest(template, nodepod.Values{
 			Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.HostDirectory(n),
 			Permitted: permitted,
 		})

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
@@ -167,7 +167,7 @@ func TestInstallerGetsThePairsOfItsNodeOnly(t *testing.T) {
 			if volume.Secret == nil {
 				continue
 			}
-			if volume.Secret.SecretName != revision.NodeCopyName("certs", 1, pod.Spec.NodeName) || len(volume.Secret.Items) > 0 {
+			if volume.Secret.SecretName != nodepod.NodeCopyName("certs", 1, pod.Spec.NodeName) || len(volume.Secret.Items) > 0 {
 				t.Errorf("%s mounts the Secret %+v", pod.Name, volume.Secret)
 			}
 			secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, volume.Secret.SecretName, metav1.GetOptions{})

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
@@ -26,7 +26,7 @@ func (w *aggregated) nodeCopies(number int) []string {
 	}
 	var out []string
 	for _, m := range w.machines {
-		if slices.ContainsFunc(list.Items, func(s corev1.Secret) bool { return s.Name == revision.NodeCopyName("certs", number, m.name) }) {
+		if slices.ContainsFunc(list.Items, func(s corev1.Secret) bool { return s.Name == nodepod.NodeCopyName("certs", number, m.name) }) {
 			out = append(out, m.name)
 		}
 	}
@@ -153,7 +153,7 @@ func TestSecretsThatBelongOnNoNode(t *testing.T) {
 	}{
 		"signer":             {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "signer"}}, "is a signer"},
 		"leaf of a node":     {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "peer-m1"}}, "is the leaf of one node"},
-		"copy of a node":     {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{revision.LabelRollout: "etcd"}}}, "is a copy of a revision"},
+		"copy of a node":     {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{nodepod.LabelRollout: "etcd"}}}, "is a copy of a revision"},
 		"copy of a revision": {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "y", OwnerReferences: []metav1.OwnerReference{{Kind: "ConfigMap", Name: "revision-status-1"}}}}, "is a copy of a revision"},
 	} {
 		t.Run(name, func(t *testing.T) {

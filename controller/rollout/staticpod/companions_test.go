@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 )
 
@@ -68,7 +68,7 @@ func TestRestartsTheStaticPodsOfANodeTogether(t *testing.T) {
 			t.Errorf("the installer is not told %s: %v", want, args)
 		}
 	}
-	copied, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, revision.CopyName("etcd-pod", 1), metav1.GetOptions{})
+	copied, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, nodepod.CopyName("etcd-pod", 1), metav1.GetOptions{})
 	if err != nil || copied.Data[companion+".yaml"] != companionTemplate {
 		t.Errorf("the copy of revision 1 has not the template of the companion: %v, %v", copied, err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
@@ -47,15 +47,15 @@ func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
 }
 
 func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*corev1.ConfigMap, error) {
-	wanted := revision.Status{
+	wanted := nodepod.Status{
 		Number: action.Revision, Rollout: l.name, Reason: action.Reason,
 		ContentHash: l.content.ContentHash(), RestartHash: l.content.RestartHash(),
 	}
-	name := revision.StatusName(action.Revision)
+	name := nodepod.StatusName(action.Revision)
 	status, _, err := l.configMaps().Write(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: l.namespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
 	}}, apply.Any, func(status *corev1.ConfigMap, exists bool) error {
-		begun, ok := revision.ReadStatus(status)
+		begun, ok := nodepod.ReadStatus(status)
 		same := begun.ContentHash == wanted.ContentHash && begun.RestartHash == wanted.RestartHash
 		switch {
 		case !exists:
@@ -74,7 +74,7 @@ func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*core
 }
 
 func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap) error {
-	made, ok := revision.ReadStatus(status)
+	made, ok := nodepod.ReadStatus(status)
 	if !ok {
 		return apply.ErrStale
 	}
@@ -93,7 +93,7 @@ func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap) e
 // copyMeta is the metadata of a copy. The copy is deleted together with the ConfigMap of its revision.
 func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: l.namespace, Name: revision.CopyName(name, number),
+		Namespace: l.namespace, Name: nodepod.CopyName(name, number),
 		Annotations:     map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: status.Name, UID: status.UID}},
 	}
@@ -121,7 +121,7 @@ func (l *look) isCopy(live metav1.Object, status string) bool {
 			return true
 		}
 	}
-	return len(live.GetOwnerReferences()) == 0 && live.GetLabels()[revision.LabelRollout] == l.name
+	return len(live.GetOwnerReferences()) == 0 && live.GetLabels()[nodepod.LabelRollout] == l.name
 }
 
 func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, number int) error {

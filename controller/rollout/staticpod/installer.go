@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/controller/internal/apply"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 )
 
@@ -60,13 +60,13 @@ func (l *look) deletePod(ctx context.Context, name string) error {
 }
 
 func (l *look) markInstalled(ctx context.Context, action *rollout.Action) error {
-	name := revision.StatusName(action.Revision)
+	name := nodepod.StatusName(action.Revision)
 	empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, _, err := l.configMaps().Write(ctx, empty, apply.Any, func(live *corev1.ConfigMap, exists bool) error {
 		if !exists {
 			return apply.ErrStale
 		}
-		metav1.SetMetaDataAnnotation(&live.ObjectMeta, revision.InstalledAnnotation(action.Node), action.NodeUID)
+		metav1.SetMetaDataAnnotation(&live.ObjectMeta, nodepod.InstalledAnnotation(action.Node), action.NodeUID)
 		return nil
 	})
 	return err
@@ -74,7 +74,7 @@ func (l *look) markInstalled(ctx context.Context, action *rollout.Action) error 
 
 // observeInstaller is library-go's InstallerStateController.
 func (l *look) observeInstaller(pod *corev1.Pod) {
-	number, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
+	number, ok := nodepod.ParseNumber(pod.Labels[nodepod.LabelRevision])
 	if !ok {
 		return
 	}
@@ -167,10 +167,10 @@ func (l *look) writeServiceAccount(ctx context.Context) error {
 	_, _, err := accounts.Write(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: serviceAccount}}, apply.Any,
 		func(account *corev1.ServiceAccount, exists bool) error {
 			if !exists {
-				account.Labels = map[string]string{revision.LabelRollout: l.name}
+				account.Labels = map[string]string{nodepod.LabelRollout: l.name}
 			}
 			// An existing one without the label stays as it is: the pods mount no token in any case.
-			if account.Labels[revision.LabelRollout] == l.name {
+			if account.Labels[nodepod.LabelRollout] == l.name {
 				account.AutomountServiceAccountToken = new(false)
 			}
 			return nil

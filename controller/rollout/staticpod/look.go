@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/controller/internal/apply"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -30,7 +30,7 @@ type look struct {
 	// stored is the status ConfigMap, nil if there is none.
 	stored *corev1.ConfigMap
 	// content is the content of the sources, nil if they are not usable.
-	content *revision.Content
+	content *nodepod.Content
 	state   *rollout.State
 }
 

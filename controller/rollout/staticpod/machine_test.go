@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/quorum"
-	"certrotation.dev/registry/revision"
 )
 
 // disk of a machine: the manifest, and the trust and leaf beside the pointer.
@@ -169,8 +169,8 @@ func (m *machine) mirror(name, hash string, isReady bool) {
 	}
 	ready := corev1.ConditionFalse
 	if m.kubelet && m.power {
-		pod.Labels = map[string]string{revision.LabelRevision: strconv.Itoa(m.disk.manifest)}
-		pod.Annotations = map[string]string{annotationMirror: "x", annotationSource: sourceFile, revision.AnnotationRestartHash: hash}
+		pod.Labels = map[string]string{nodepod.LabelRevision: strconv.Itoa(m.disk.manifest)}
+		pod.Annotations = map[string]string{annotationMirror: "x", annotationSource: sourceFile, nodepod.AnnotationRestartHash: hash}
 		pod.Spec.NodeName = m.name
 		pod.Status.Phase = corev1.PodRunning
 		if isReady {
@@ -233,12 +233,12 @@ func (m *machine) finish(pod *corev1.Pod) {
 
 // install does what the installer does, with what is mounted into the pod.
 func (m *machine) install(pod *corev1.Pod) error {
-	number, _ := revision.ParseNumber(pod.Labels[revision.LabelRevision])
-	bundles, err := m.client.CoreV1().ConfigMaps(testNamespace).Get(m.ctx, revision.CopyName("bundles", number), metav1.GetOptions{})
+	number, _ := nodepod.ParseNumber(pod.Labels[nodepod.LabelRevision])
+	bundles, err := m.client.CoreV1().ConfigMaps(testNamespace).Get(m.ctx, nodepod.CopyName("bundles", number), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	certs, err := m.client.CoreV1().Secrets(testNamespace).Get(m.ctx, revision.CopyName("certs", number), metav1.GetOptions{})
+	certs, err := m.client.CoreV1().Secrets(testNamespace).Get(m.ctx, nodepod.CopyName("certs", number), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/controller/internal/apply"
-	"certrotation.dev/registry/mirrorpod"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 )
 
@@ -24,15 +23,15 @@ import (
 //
 // It runs together with the installer, so a node that joins later gets its own Secret.
 func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.Revision) (hash string, err error) {
-	copies, problem, err := l.readObjects(ctx, func(name string) string { return revision.CopyName(name, r.Number) })
+	copies, problem, err := l.readObjects(ctx, func(name string) string { return nodepod.CopyName(name, r.Number) })
 	if err != nil {
 		return "", err
 	}
 	if problem != "" {
 		return "", apply.ErrStale
 	}
-	recorded := mirrorpod.Revision{Number: r.Number, ContentHash: r.ContentHash, RestartHash: r.RestartHash}
-	if failure := mirrorpod.Prove(recorded, copies.content); failure != "" {
+	recorded := nodepod.Revision{Number: r.Number, ContentHash: r.ContentHash, RestartHash: r.RestartHash}
+	if failure := nodepod.Prove(recorded, copies.content); failure != "" {
 		return "", errors.New(failure)
 	}
 	aggregate := l.aggregateSecret()
@@ -44,22 +43,22 @@ func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.R
 	if len(keys) == 0 || len(own.Secrets[aggregate]) != len(keys) {
 		return "", apply.ErrStale
 	}
-	status, exists, err := l.configMaps().Get(ctx, revision.StatusName(r.Number))
+	status, exists, err := l.configMaps().Get(ctx, nodepod.StatusName(r.Number))
 	if err != nil {
-		return "", fmt.Errorf("read configmap %s: %w", revision.StatusName(r.Number), err)
+		return "", fmt.Errorf("read configmap %s: %w", nodepod.StatusName(r.Number), err)
 	}
 	if !exists {
 		return "", apply.ErrStale
 	}
 	meta := l.copyMeta(status, aggregate, r.Number)
-	meta.Name = revision.NodeCopyName(aggregate, r.Number, node.Name)
+	meta.Name = nodepod.NodeCopyName(aggregate, r.Number, node.Name)
 	meta.Labels = l.nodeCopyLabels(r.Number)
 	return own.ContentHash(), l.copySecret(ctx, status, meta, own.Secrets[aggregate])
 }
 
 // nodeCopyLabels select the copies of all nodes, including nodes that are gone.
 func (l *look) nodeCopyLabels(number int) map[string]string {
-	return map[string]string{revision.LabelRollout: l.name, revision.LabelRevision: strconv.Itoa(number)}
+	return map[string]string{nodepod.LabelRollout: l.name, nodepod.LabelRevision: strconv.Itoa(number)}
 }
 
 func (l *look) deleteNodeCopies(ctx context.Context, number int) error {
@@ -70,14 +69,14 @@ func (l *look) deleteNodeCopies(ctx context.Context, number int) error {
 	}
 	var errs []error
 	for i := range list.Items {
-		errs = append(errs, deleteCopy(ctx, l, l.secrets(), list.Items[i].Name, revision.StatusName(number)))
+		errs = append(errs, deleteCopy(ctx, l, l.secrets(), list.Items[i].Name, nodepod.StatusName(number)))
 	}
 	return errors.Join(errs...)
 }
 
 // unfitSecret returns why a Secret must not reach all nodes, "" if it may.
 func (l *look) unfitSecret(secret *corev1.Secret) string {
-	if secret.Labels[revision.LabelRollout] != "" || l.ownedByRevision(secret) {
+	if secret.Labels[nodepod.LabelRollout] != "" || l.ownedByRevision(secret) {
 		return fmt.Sprintf("secret/%s is a copy of a revision: name what it is a copy of", secret.Name)
 	}
 	for _, d := range l.known.Domains {
@@ -96,7 +95,7 @@ func (l *look) unfitSecret(secret *corev1.Secret) string {
 
 func (l *look) ownedByRevision(secret *corev1.Secret) bool {
 	for _, owner := range secret.OwnerReferences {
-		if _, ok := revision.ParseStatusName(owner.Name); ok && owner.Kind == "ConfigMap" {
+		if _, ok := nodepod.ParseStatusName(owner.Name); ok && owner.Kind == "ConfigMap" {
 			return true
 		}
 	}

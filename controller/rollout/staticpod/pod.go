@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -141,7 +141,7 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   l.namespace,
-			Labels:      map[string]string{labelApp: app, revision.LabelRollout: l.name, revision.LabelRevision: strconv.Itoa(number)},
+			Labels:      map[string]string{labelApp: app, nodepod.LabelRollout: l.name, nodepod.LabelRevision: strconv.Itoa(number)},
 			Annotations: map[string]string{annotationNodeUID: nodeUID},
 		},
 		Spec: corev1.PodSpec{
@@ -214,13 +214,13 @@ func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
 	mode := ptr.To[int32](0o400)
 	for _, name := range l.configMapNames() {
 		mount(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: revision.CopyName(name, number)}, DefaultMode: mode,
+			LocalObjectReference: corev1.LocalObjectReference{Name: nodepod.CopyName(name, number)}, DefaultMode: mode,
 		}}, path.Join("configmaps", name))
 	}
 	for _, name := range l.rollout.Config.SecretNames {
-		source := &corev1.SecretVolumeSource{SecretName: revision.CopyName(name, number), DefaultMode: mode}
+		source := &corev1.SecretVolumeSource{SecretName: nodepod.CopyName(name, number), DefaultMode: mode}
 		if name == l.aggregateSecret() {
-			source.SecretName = revision.NodeCopyName(name, number, node)
+			source.SecretName = nodepod.NodeCopyName(name, number, node)
 		}
 		mount(corev1.VolumeSource{Secret: source}, path.Join("secrets", name))
 	}

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"certrotation.dev/controller/internal/apply"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 )
 
 // observePruner is library-go's PruneController.
 func (l *look) observePruner(pod *corev1.Pod) {
-	eligible, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
+	eligible, ok := nodepod.ParseNumber(pod.Labels[nodepod.LabelRevision])
 	if !ok {
 		return
 	}
@@ -40,13 +40,13 @@ func (l *look) runPruner(ctx context.Context, action *rollout.Action) error {
 // deleteRevision deletes the copies before the ConfigMap that owns them. So an interruption leaves nothing behind,
 // with or without a garbage collector.
 func (l *look) deleteRevision(ctx context.Context, number int) error {
-	status := revision.StatusName(number)
+	status := nodepod.StatusName(number)
 	var errs []error
 	for _, name := range l.configMapNames() {
-		errs = append(errs, deleteCopy(ctx, l, l.configMaps(), revision.CopyName(name, number), status))
+		errs = append(errs, deleteCopy(ctx, l, l.configMaps(), nodepod.CopyName(name, number), status))
 	}
 	for _, name := range l.rollout.Config.SecretNames {
-		errs = append(errs, deleteCopy(ctx, l, l.secrets(), revision.CopyName(name, number), status))
+		errs = append(errs, deleteCopy(ctx, l, l.secrets(), nodepod.CopyName(name, number), status))
 	}
 	errs = append(errs, l.deleteNodeCopies(ctx, number))
 	if err := errors.Join(errs...); err != nil {

@@ -14,14 +14,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // observeRevisions is library-go's RevisionController.
 func (l *look) observeRevisions(ctx context.Context) error {
-	list, err := l.client.CoreV1().ConfigMaps(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: revision.LabelRollout + "=" + l.name})
+	list, err := l.client.CoreV1().ConfigMaps(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: nodepod.LabelRollout + "=" + l.name})
 	if err != nil {
 		return fmt.Errorf("list revisions: %w", err)
 	}
@@ -35,7 +35,7 @@ func (l *look) observeRevisions(ctx context.Context) error {
 }
 
 func (l *look) revisionOf(status *corev1.ConfigMap) (rollout.Revision, bool) {
-	said, ok := revision.ReadStatus(status)
+	said, ok := nodepod.ReadStatus(status)
 	out := rollout.Revision{
 		Number: said.Number, Ready: said.Ready, ContentHash: said.ContentHash, RestartHash: said.RestartHash,
 		Created: status.CreationTimestamp.Time, Installed: map[string]string{},
@@ -92,14 +92,14 @@ func (l *look) copiedKeys(ctx context.Context, r *rollout.Revision) (map[string]
 	}
 	keys = map[string]map[string]bool{}
 	for _, name := range l.configMapNames() {
-		if _, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, revision.CopyName(name, r.Number), metav1.GetOptions{}); err != nil {
+		if _, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, nodepod.CopyName(name, r.Number), metav1.GetOptions{}); err != nil {
 			if err := missing(r, "configmaps", name, err); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for _, name := range l.rollout.Config.SecretNames {
-		secret, err := l.client.CoreV1().Secrets(l.namespace).Get(ctx, revision.CopyName(name, r.Number), metav1.GetOptions{})
+		secret, err := l.client.CoreV1().Secrets(l.namespace).Get(ctx, nodepod.CopyName(name, r.Number), metav1.GetOptions{})
 		if err != nil {
 			if err := missing(r, "secrets", name, err); err != nil {
 				return nil, err
@@ -122,7 +122,7 @@ func missing(r *rollout.Revision, resource, name string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read the copy of %s %s of revision %d: %w", resource, name, r.Number, err)
 	}
-	r.Missing = append(r.Missing, resource+": "+revision.CopyName(name, r.Number))
+	r.Missing = append(r.Missing, resource+": "+nodepod.CopyName(name, r.Number))
 	return nil
 }
 
@@ -162,7 +162,7 @@ func (l *look) configMapNames() []string {
 
 // changed describes what differs from the latest revision, as far as the kinds of objects tell. Operators want to
 // know whether it was the manifest, the trust or the leaves.
-func changed(latest *rollout.Revision, content *revision.Content) []string {
+func changed(latest *rollout.Revision, content *nodepod.Content) []string {
 	switch {
 	case latest == nil:
 		return nil

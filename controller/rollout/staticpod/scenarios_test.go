@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
@@ -43,13 +43,13 @@ func (w *world) restarts() []int {
 
 func (w *world) revisions() []int {
 	w.t.Helper()
-	list, err := w.client.CoreV1().ConfigMaps(testNamespace).List(w.ctx, metav1.ListOptions{LabelSelector: revision.LabelRollout + "=etcd"})
+	list, err := w.client.CoreV1().ConfigMaps(testNamespace).List(w.ctx, metav1.ListOptions{LabelSelector: nodepod.LabelRollout + "=etcd"})
 	if err != nil {
 		w.t.Fatalf("list: %v", err)
 	}
 	var out []int
 	for i := range list.Items {
-		if n, ok := revision.ParseStatusName(list.Items[i].Name); ok {
+		if n, ok := nodepod.ParseStatusName(list.Items[i].Name); ok {
 			out = append(out, n)
 		}
 	}
@@ -348,11 +348,11 @@ func TestRolledBackManifest(t *testing.T) {
 	if got := w.restarts(); !slices.Equal(got, []int{2, 1, 1}) {
 		t.Errorf("restarts %v: what somebody has put back is not undone", got)
 	}
-	cm, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, revision.StatusName(2), metav1.GetOptions{})
+	cm, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, nodepod.StatusName(2), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(cm.Annotations, revision.InstalledAnnotation("m0"))
+	delete(cm.Annotations, nodepod.InstalledAnnotation("m0"))
 	w.drop("pods", "installer-2-m0")
 	w.put(cm)
 	w.wantConverged(300)
@@ -415,12 +415,12 @@ func TestForeignCopyIsNotTouched(t *testing.T) {
 // TestRenderedRevision begins with what certrotation render has made: revision 1 is there, and its static pods run.
 func TestRenderedRevision(t *testing.T) {
 	w := installed(t, 3)
-	status, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, revision.StatusName(1), metav1.GetOptions{})
+	status, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, nodepod.StatusName(1), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key := range status.Annotations {
-		if key != revision.AnnotationReady {
+		if key != nodepod.AnnotationReady {
 			delete(status.Annotations, key)
 		}
 	}
@@ -429,7 +429,7 @@ func TestRenderedRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret.OwnerReferences, secret.Labels = nil, map[string]string{revision.LabelRollout: "etcd"}
+	secret.OwnerReferences, secret.Labels = nil, map[string]string{nodepod.LabelRollout: "etcd"}
 	w.put(secret)
 	w.drop("configmaps", rollout.StatusName("etcd"))
 	for _, m := range w.machines {

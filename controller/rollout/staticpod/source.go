@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
 // snapshot is the content of the sources, and their resource versions by kind and name.
 type snapshot struct {
-	content  revision.Content
+	content  nodepod.Content
 	versions map[string]string
 }
 
@@ -78,7 +78,7 @@ func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, er
 func (l *look) readObjects(ctx context.Context, named func(string) string) (s *snapshot, problem string, err error) {
 	cfg := l.rollout.Config
 	s = &snapshot{
-		content: revision.Content{
+		content: nodepod.Content{
 			ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{},
 			Reloaded: sets.New(cfg.ReloadedSecretNames...),
 		},

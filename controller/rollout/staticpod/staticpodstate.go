@@ -12,8 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/mirrorpod"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 )
 
@@ -32,10 +31,10 @@ func (l *look) observePods(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if pod.Labels[revision.LabelRollout] == l.name && pod.Labels[labelApp] == appInstaller {
+		if pod.Labels[nodepod.LabelRollout] == l.name && pod.Labels[labelApp] == appInstaller {
 			l.observeInstaller(pod)
 		}
-		if pod.Labels[revision.LabelRollout] == l.name && pod.Labels[labelApp] == appPruner {
+		if pod.Labels[nodepod.LabelRollout] == l.name && pod.Labels[labelApp] == appPruner {
 			l.observePruner(pod)
 		}
 		l.observeStaticPod(pod)
@@ -54,11 +53,11 @@ func (l *look) observeStaticPod(pod *corev1.Pod) {
 		if pod.Spec.NodeName != n.Name {
 			continue
 		}
-		if pod.Name == mirrorpod.PodName(l.name, n.Name) {
+		if pod.Name == nodepod.PodName(l.name, n.Name) {
 			n.Pod = staticPod(pod)
 		}
 		for j := range n.Companions {
-			if c := &n.Companions[j]; pod.Name == mirrorpod.PodName(c.Name, n.Name) {
+			if c := &n.Companions[j]; pod.Name == nodepod.PodName(c.Name, n.Name) {
 				c.Pod = staticPod(pod)
 			}
 		}
@@ -67,12 +66,12 @@ func (l *look) observeStaticPod(pod *corev1.Pod) {
 
 func staticPod(pod *corev1.Pod) *rollout.StaticPod {
 	out := &rollout.StaticPod{
-		RestartHash: pod.Annotations[revision.AnnotationRestartHash],
+		RestartHash: pod.Annotations[nodepod.AnnotationRestartHash],
 		Phase:       string(pod.Status.Phase),
 		Changed:     pod.CreationTimestamp.Time,
 		Trouble:     trouble(pod),
 	}
-	out.Revision, _ = revision.ParseNumber(pod.Labels[revision.LabelRevision])
+	out.Revision, _ = nodepod.ParseNumber(pod.Labels[nodepod.LabelRevision])
 	if pod.Status.StartTime != nil {
 		out.Started = pod.Status.StartTime.Time
 	}

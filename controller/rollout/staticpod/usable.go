@@ -12,8 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -100,13 +100,13 @@ func (l *look) manifest(s *snapshot, pod, node, address string) (*corev1.Pod, er
 	if pod != l.name {
 		template = s.content.Companions[pod]
 	}
-	manifest, err := revision.Manifest(template, revision.Values{
+	manifest, err := nodepod.RenderManifest(template, nodepod.Values{
 		Revision: number, NodeName: node, NodeIP: address, RestartHash: s.content.RestartHash(),
-		Directory: path.Join(l.rollout.Class.ResourceDirectory, revision.DirectoryName(l.name, number)),
+		Directory: path.Join(l.rollout.Class.ResourceDirectory, nodepod.DirectoryName(l.name, number)),
 		Permitted: l.rollout.Class.Permitted(pod),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return revision.ParsePod(manifest)
+	return nodepod.ParsePod(manifest)
 }

@@ -4,7 +4,7 @@
 // Command mtls-service is the sample of certrotation: one mutual TLS server and its clients, as real programs. Each
 // follows its own leaf Secret and the bundle ConfigMap, or that Secret alone (--bundle=), mounted in a pod and by the API elsewhere, swaps both in as soon as they
 // change, and those that are of a relying party report what they have loaded to the subresource acknowledge of the signer: all by
-// controller/tlsreload. Clients open new connections all the time, so that every handshake proves both directions of trust.
+// controller/reload. Clients open new connections all the time, so that every handshake proves both directions of trust.
 //
 // Servers and clients may be pods that come and go (manifests/samples/pods): a client then follows the ready endpoints of a
 // Service, and what each has counted is added up by the command totals, which outlives them.

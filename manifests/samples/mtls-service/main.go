@@ -18,8 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"certrotation.dev/controller/acknowledge"
-	"certrotation.dev/controller/tlsreload"
+	"certrotation.dev/controller/reload"
 )
 
 func main() {
@@ -39,7 +38,7 @@ type options struct {
 	leafDir, bundleDir string
 	trustStore         string
 	statsAddr, totals  string
-	member             acknowledge.Member
+	member             reload.Member
 }
 
 func newCommand() *cobra.Command {
@@ -62,8 +61,8 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.totals, "totals", os.Getenv(envTotals), "URL of the command totals, to which the counters are sent, if any")
 	flags.StringVar(&o.member.Signer, "signer", "service-signer", "signer whose rotation is acknowledged")
 	flags.StringVar(&o.member.Party, "party", "", "relying party that the program is of, which acknowledges nothing if it is empty")
-	flags.StringVar(&o.member.Name, "member", os.Getenv(acknowledge.EnvName), "member of the party that the program is; the name of the party if empty")
-	flags.StringVar(&o.member.Instance, "instance", os.Getenv(acknowledge.EnvUID), "name of this process, such as the UID of its pod; the name of the host if empty")
+	flags.StringVar(&o.member.Name, "member", os.Getenv(reload.EnvName), "member of the party that the program is; the name of the party if empty")
+	flags.StringVar(&o.member.Instance, "instance", os.Getenv(reload.EnvUID), "name of this process, such as the UID of its pod; the name of the host if empty")
 	root.AddCommand(newServerCommand(o), newClientCommand(o), newWebhookCommand(o), newCallerCommand(o), newWriterCommand(o), newTotalsCommand())
 	return root
 }
@@ -206,7 +205,7 @@ func (o *options) acknowledge(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	api, err := acknowledge.Connect(config, o.member.Namespace)
+	api, err := reload.Connect(config, o.member.Namespace)
 	if err != nil {
 		return err
 	}
@@ -217,5 +216,5 @@ func (o *options) acknowledge(ctx context.Context, p *program) error {
 // program is what server and client share: what it counts and what it has loaded.
 type program struct {
 	stats  *stats
-	source *tlsreload.Source
+	source *reload.Source
 }

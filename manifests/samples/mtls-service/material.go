@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"certrotation.dev/controller/tlsreload"
+	"certrotation.dev/controller/reload"
 )
 
-// loader keeps a tlsreload.Source up to date, unless it is held.
+// loader keeps a reload.Source up to date, unless it is held.
 type loader struct {
 	// source is there when loaded is closed.
-	source *tlsreload.Source
+	source *reload.Source
 	loaded chan struct{}
 	// resume loads what is there now and goes on following, pause stops it.
 	resume, pause func()
@@ -34,10 +34,10 @@ const bundleKey = "ca-bundle.crt"
 
 // mounted follows the volumes of a pod.
 func mounted(ctx context.Context, leaf, bundle string) (*loader, error) {
-	files := tlsreload.Files{
+	files := reload.Files{
 		Certificate: filepath.Join(leaf, corev1.TLSCertKey), Key: filepath.Join(leaf, corev1.TLSPrivateKeyKey), Anchors: filepath.Join(bundle, bundleKey),
 	}
-	source, err := tlsreload.Load(files)
+	source, err := reload.Load(files)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ type watched struct {
 
 	mu   sync.Mutex
 	held bool
-	pem  tlsreload.PEM
+	pem  reload.PEM
 }
 
 // watch returns a loader whose first material comes later.
@@ -128,7 +128,7 @@ func (w *watched) load() {
 			log.Printf("keep what is loaded: %v", err)
 		}
 	default:
-		source, err := tlsreload.New(w.pem)
+		source, err := reload.NewSource(w.pem)
 		if err != nil {
 			log.Printf("nothing is loaded yet: %v", err)
 			return

@@ -13,8 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"certrotation.dev/controller/mountedfiles"
-	"certrotation.dev/controller/tlsreload"
+	"certrotation.dev/controller/reload"
 )
 
 // trustStorePassword is the one that Java has. It protects nothing.
@@ -23,7 +22,7 @@ const trustStorePassword = "changeit"
 // readOnce reads the volumes of a pod when the program starts and never again, the anchors from a PKCS#12 trust store: so do most
 // databases.
 func readOnce(leaf, trustStore string) (*loader, error) {
-	content, err := mountedfiles.Read(filepath.Join(leaf, corev1.TLSCertKey), filepath.Join(leaf, corev1.TLSPrivateKeyKey), trustStore)
+	content, err := reload.Read(filepath.Join(leaf, corev1.TLSCertKey), filepath.Join(leaf, corev1.TLSPrivateKeyKey), trustStore)
 	if err != nil {
 		return nil, fmt.Errorf("read mounted files: %w", err)
 	}
@@ -31,7 +30,7 @@ func readOnce(leaf, trustStore string) (*loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read trust store %s: %w", trustStore, err)
 	}
-	source, err := tlsreload.New(tlsreload.PEM{Certificate: content[0], Key: content[1], Anchors: anchors})
+	source, err := reload.NewSource(reload.PEM{Certificate: content[0], Key: content[1], Anchors: anchors})
 	if err != nil {
 		return nil, fmt.Errorf("load what is mounted: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/mounted"
+	"certrotation.dev/registry/podcontent"
 	"certrotation.dev/registry/trust"
 )
 
@@ -58,7 +58,7 @@ func ParsePod(pod *corev1.Pod) *Pod {
 		Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ports: portsOf(pod),
 		Life:     trust.Pod{Terminating: pod.DeletionTimestamp != nil},
 		Workload: workloadOf(pod), Content: keptEntries(pod.Annotations, trust.IsContentAnnotation),
-		Secrets: mounted.Secrets(&pod.Spec),
+		Secrets: podcontent.Secrets(&pod.Spec),
 	}
 	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && ip.Zone() == "" && !out.HostNetwork {
 		out.Address = ip.Unmap().String()

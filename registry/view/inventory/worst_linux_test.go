@@ -31,8 +31,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
@@ -140,7 +140,7 @@ func readPod(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	if pod, err := revision.ParsePod([]byte(text)); err == nil {
+	if pod, err := nodepod.ParsePod([]byte(text)); err == nil {
 		return fmt.Errorf("it is read as pod %s", pod.Name)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 )
 
@@ -250,9 +250,9 @@ func (s *system) staticPods(ctx context.Context) (map[string]hashes, error) {
 		of := out[pod.Spec.NodeName]
 		switch pod.Name {
 		case "etcd-" + pod.Spec.NodeName:
-			of.etcd = pod.Annotations[revision.AnnotationRestartHash]
+			of.etcd = pod.Annotations[nodepod.AnnotationRestartHash]
 		case companion + "-" + pod.Spec.NodeName:
-			of.companion = pod.Annotations[revision.AnnotationRestartHash]
+			of.companion = pod.Annotations[nodepod.AnnotationRestartHash]
 		}
 		out[pod.Spec.NodeName] = of
 	}
@@ -345,7 +345,7 @@ func (s *system) renewLeaf(t *testing.T, leaf string) {
 		if err != nil {
 			return err
 		}
-		copied, err := s.Client.CoreV1().Secrets(namespace).Get(ctx, revision.CopyName("etcd-all-certs", status.LatestAvailableRevision), metav1.GetOptions{})
+		copied, err := s.Client.CoreV1().Secrets(namespace).Get(ctx, nodepod.CopyName("etcd-all-certs", status.LatestAvailableRevision), metav1.GetOptions{})
 		if err == nil && string(copied.Data[leaf+".crt"]) != string(secret.Data[corev1.TLSCertKey]) {
 			err = errors.New("the latest revision has the old one")
 		}

@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/cluster"
@@ -248,7 +248,7 @@ func (k *kubeadmPlane) hasAll(ctx context.Context, number int) error {
 	var bundles [2]*corev1.ConfigMap
 	var leaves [2]*corev1.Secret
 	for i, name := range []func(string) string{
-		func(name string) string { return name }, func(name string) string { return revision.CopyName(name, number) },
+		func(name string) string { return name }, func(name string) string { return nodepod.CopyName(name, number) },
 	} {
 		var err error
 		if bundles[i], err = k.Client.CoreV1().ConfigMaps(k.namespace).Get(ctx, name(configv1alpha1.KubeadmBundlesConfigMap), metav1.GetOptions{}); err != nil {

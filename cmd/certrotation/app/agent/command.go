@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/cmd/certrotation/app/logging"
+	"certrotation.dev/cmd/certrotation/app/process"
 )
 
 const long = `Acknowledge for a program of the same pod that does not do so itself: watch the files that both
@@ -48,7 +48,7 @@ func newCommand() (*cobra.Command, *Options) {
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
-			if err := logging.Apply(options.Logs); err != nil {
+			if err := process.ApplyLogging(options.Logs); err != nil {
 				return err
 			}
 			if err := options.Validate(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/metrics"
 
-	"certrotation.dev/controller/acknowledge"
 	sidecar "certrotation.dev/controller/agent"
+	"certrotation.dev/controller/reload"
 )
 
 const component = "certrotation-agent"
@@ -67,11 +67,11 @@ func (o *Options) reload() (sidecar.Reloader, error) {
 	return nil, nil
 }
 
-func (o *Options) connect() (acknowledge.Server, error) {
+func (o *Options) connect() (reload.Server, error) {
 	rest, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
-		return acknowledge.Server{}, fmt.Errorf("read the client configuration of the pod's service account, or of %q: %w", o.Kubeconfig, err)
+		return reload.Server{}, fmt.Errorf("read the client configuration of the pod's service account, or of %q: %w", o.Kubeconfig, err)
 	}
 	restclient.AddUserAgent(rest, component)
-	return acknowledge.Connect(rest, o.Member.Namespace)
+	return reload.Connect(rest, o.Member.Namespace)
 }

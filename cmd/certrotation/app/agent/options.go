@@ -12,8 +12,8 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"certrotation.dev/controller/acknowledge"
 	sidecar "certrotation.dev/controller/agent"
+	"certrotation.dev/controller/reload"
 )
 
 // DefaultBindAddress of health and metrics, which only the containers of the pod can reach.
@@ -23,7 +23,7 @@ const DefaultBindAddress = "127.0.0.1:10280"
 type Options struct {
 	// Kubeconfig is a file, "" for the configuration of the pod.
 	Kubeconfig string
-	Member     acknowledge.Member
+	Member     reload.Member
 
 	Certificate, Anchors string
 	Prove                sidecar.Prove
@@ -42,7 +42,7 @@ type Options struct {
 
 // NewOptions returns the defaults, and the pod's identity from the environment.
 func NewOptions() *Options {
-	member, _ := acknowledge.Pod("", "") // Validate checks it when the flags are known.
+	member, _ := reload.Pod("", "") // Validate checks it when the flags are known.
 	return &Options{
 		Member: member, ReloadHTTPMethod: http.MethodPost, ReloadTimeout: 30 * time.Second, BindAddress: DefaultBindAddress, Logs: logs.NewOptions(),
 	}
@@ -76,9 +76,9 @@ func (o *Options) addReport(sections *cliflag.NamedFlagSets) {
 		fs.StringVar(p, flag, *p, usage+" Defaults to $"+env+".")
 		fs.Lookup(flag).DefValue = "" // or --help would show the values of this pod
 	}
-	defaulted(&o.Member.Namespace, "namespace", acknowledge.EnvNamespace, "The namespace of the signer.")
-	defaulted(&o.Member.Name, "member", acknowledge.EnvName, "The member of the party, which is the pod's name.")
-	defaulted(&o.Member.Instance, "instance", acknowledge.EnvUID, "The process among those of the member, which is the pod's UID.")
+	defaulted(&o.Member.Namespace, "namespace", reload.EnvNamespace, "The namespace of the signer.")
+	defaulted(&o.Member.Name, "member", reload.EnvName, "The member of the party, which is the pod's name.")
+	defaulted(&o.Member.Instance, "instance", reload.EnvUID, "The process among those of the member, which is the pod's UID.")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "A kubeconfig file. Without it the pod's service account is used.")
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/reload"
 )
 
 func init() {
@@ -21,7 +21,7 @@ func init() {
 // inPod sets what a pod's spec does.
 func inPod(t *testing.T) {
 	t.Helper()
-	for name, value := range map[string]string{acknowledge.EnvNamespace: "ns", acknowledge.EnvName: "server-0", acknowledge.EnvUID: "uid"} {
+	for name, value := range map[string]string{reload.EnvNamespace: "ns", reload.EnvName: "server-0", reload.EnvUID: "uid"} {
 		t.Setenv(name, value)
 	}
 }

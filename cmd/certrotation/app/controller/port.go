@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	certutil "k8s.io/client-go/util/cert"
 
-	"certrotation.dev/cmd/certrotation/app/ports"
+	"certrotation.dev/cmd/certrotation/app/process"
 )
 
 // inFlight bounds the requests for health and metrics.
@@ -82,9 +82,9 @@ func (o *Options) certificate() (dynamiccertificates.CertKeyContentProvider, err
 // guard authenticates and authorizes clients, as any API server does.
 func (p *Port) guard(inner http.Handler) http.Handler {
 	info := &genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString(), GrouplessAPIPrefixes: sets.NewString()}
-	handler := genericapifilters.WithAuthorization(inner, ports.Authorizer(p.authorization.Authorizer), scheme.Codecs)
+	handler := genericapifilters.WithAuthorization(inner, process.Authorizer(p.authorization.Authorizer), scheme.Codecs)
 	handler = genericfilters.WithMaxInFlightLimit(handler, inFlight, inFlight, neverLong)
-	handler = genericapifilters.WithAuthentication(handler, ports.Authenticator(p.authentication.Authenticator),
+	handler = genericapifilters.WithAuthentication(handler, process.Authenticator(p.authentication.Authenticator),
 		genericapifilters.Unauthorized(scheme.Codecs), nil, p.authentication.RequestHeaderConfig)
 	handler = genericapifilters.WithRequestInfo(handler, info)
 	handler = genericapifilters.WithCacheControl(handler)

@@ -11,9 +11,9 @@ import (
 	"certrotation.dev/controller/cabundle"
 	"certrotation.dev/controller/cleaner"
 	"certrotation.dev/controller/copies"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/evidence"
-	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
@@ -41,13 +41,13 @@ type parts struct {
 	inventory *inventory.Inventory
 	recorder  events.EventRecorder
 	quorum    *etcdhealth.Checker
-	failures  *connection.Failures
+	failures  *dial.Failures
 	collector *evidence.Collector
 }
 
 // workers makes the workers and subscribes them to the inventory's changes.
 func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
-	failures := connection.NewFailures()
+	failures := dial.NewFailures()
 	failures.Register(c.Metrics)
 	checker, err := etcdhealth.New(etcdhealth.Config{Client: c.Client, Dial: c.Dialer.DialContext, Failures: failures, Metrics: c.Metrics})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/kubeadm"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 )
 
 const long = `Print the StaticPodClass and the ConfigMap with the templates by which the preset kubeadm-etcd rolls
@@ -81,7 +81,7 @@ func (o *options) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("open --manifest-dir: %w", err)
 	}
 	defer root.Close()
-	text, err := nodedisk.ReadFile(root.FS(), name, nodedisk.MaxManifestBytes)
+	text, err := nodepod.ReadFile(root.FS(), name, nodepod.MaxManifestBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Join(o.ManifestDirectory, name), err)
 	}

@@ -3,7 +3,7 @@
 
 // Package render is the subcommand render: it makes the certificates, manifests and disks of a cluster's first nodes,
 // offline, from the objects that would be applied to the cluster. controller/bootstrap decides what to make,
-// registry/nodedisk the layout of a node's disk.
+// registry/nodepod the layout of a node's disk.
 //
 //	OUTPUT/manifests/*.yaml                    every object, to create in the order of the names
 //	OUTPUT/nodes/NODE/etc/kubernetes/...       what belongs on the disk of each node

@@ -22,7 +22,7 @@ import (
 	"certrotation.dev/controller/bootstrap"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/controller/rollout/generation"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
@@ -176,7 +176,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubernetes := filepath.Join(dir, "nodes", "master-0", "etc", "kubernetes")
-	disk, err := recovery.ReadDisk(nodedisk.Layout{
+	disk, err := recovery.ReadDisk(nodepod.Layout{
 		Name: "etcd", ManifestDirectory: filepath.Join(kubernetes, "manifests"), ResourceDirectory: filepath.Join(kubernetes, "static-pod-resources"),
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/bootstrap"
 	"certrotation.dev/controller/rollout/generation"
-	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 )
 
@@ -45,17 +45,17 @@ func (s *staging) write(ctx context.Context, result *bootstrap.Result) error {
 }
 
 // layout is the layout of a node's disk, below the staging directory.
-func (s *staging) layout(node *bootstrap.Node) nodedisk.Layout {
+func (s *staging) layout(node *bootstrap.Node) nodepod.Layout {
 	below := func(dir string) string {
 		// Clean of an absolute path removes every "..", so the path stays below.
 		return filepath.Join(s.dir, nodesDir, node.Name, filepath.Clean("/"+dir))
 	}
-	layout := nodedisk.Layout{
+	layout := nodepod.Layout{
 		Name: node.Rollout, ResourceDirectory: below(node.ResourceDirectory), ManifestDirectory: below(node.ManifestDirectory),
 		HostResourceDirectory: node.ResourceDirectory, ManifestFile: node.ManifestFile,
 	}
 	for i := range node.Companions {
-		layout.Companions = append(layout.Companions, nodedisk.Companion{Name: node.Companions[i].PodName, ManifestFile: node.Companions[i].ManifestFile})
+		layout.Companions = append(layout.Companions, nodepod.Companion{Name: node.Companions[i].PodName, ManifestFile: node.Companions[i].ManifestFile})
 	}
 	return layout
 }

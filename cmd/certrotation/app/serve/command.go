@@ -17,7 +17,7 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/cmd/certrotation/app/logging"
+	"certrotation.dev/cmd/certrotation/app/process"
 )
 
 // NewCommand returns the command.
@@ -52,7 +52,7 @@ func newCommand(options *Options) *cobra.Command {
 }
 
 func run(ctx context.Context, options *Options) error {
-	if err := logging.Apply(options.Logs); err != nil {
+	if err := process.ApplyLogging(options.Logs); err != nil {
 		return err
 	}
 	if err := options.Complete(); err != nil {

@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation/install"
-	"certrotation.dev/cmd/certrotation/app/ports"
+	"certrotation.dev/cmd/certrotation/app/process"
 	"certrotation.dev/generated/openapi"
 	"certrotation.dev/registry/view"
 )
@@ -125,8 +125,8 @@ func (o *Options) genericConfig() (*genericapiserver.RecommendedConfig, error) {
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("apply the recommended options: %w", err)
 	}
-	config.Authentication.Authenticator = ports.Authenticator(config.Authentication.Authenticator)
-	config.Authorization.Authorizer = ports.Authorizer(config.Authorization.Authorizer)
+	config.Authentication.Authenticator = process.Authenticator(config.Authentication.Authenticator)
+	config.Authorization.Authorizer = process.Authorizer(config.Authorization.Authorizer)
 	o.Metrics.Apply()
 	return config, nil
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/cmd/certrotation/app/logging"
+	"certrotation.dev/cmd/certrotation/app/process"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -69,7 +69,7 @@ func (c CompletedConfig) New() (*Server, error) {
 
 // handlers builds the chain of the secure port. Authentication and authorization come first, as in any API server.
 func (s *Server) handlers(api http.Handler, config *genericapiserver.Config) http.Handler {
-	inner := logging.LimitDebugFlags(api)
+	inner := process.LimitDebugFlags(api)
 	if s.webhook != nil {
 		inner = s.webhook.before(inner)
 	}

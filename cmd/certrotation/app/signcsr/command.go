@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/cmd/certrotation/app/logging"
+	"certrotation.dev/cmd/certrotation/app/process"
 )
 
 const long = `Sign the first certificates of etcd members, before there is a kube-apiserver.
@@ -52,7 +52,7 @@ func NewCommand() *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
-			if err := logging.Apply(options.Logs); err != nil {
+			if err := process.ApplyLogging(options.Logs); err != nil {
 				return err
 			}
 			if err := options.Validate(); err != nil {
