@@ -12,9 +12,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// othersOwn reports whether an object lacks consent to the claiming configuration both before and after an edit of
+// isUnmanaged reports whether an object lacks consent to the claiming configuration both before and after an edit of
 // its annotations. Such an object is its owner's alone: the configuration does not restrict edits of it.
-func othersOwn(claim inventory.Claim, old, changed map[string]string) bool {
+func isUnmanaged(claim inventory.Claim, old, changed map[string]string) bool {
 	return claim.Kind != inventory.ClaimCopy &&
 		!trust.Consents(old, claim.Configuration) && !trust.Consents(changed, claim.Configuration)
 }

@@ -41,7 +41,7 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 		changed = h.metadata(e.changed)
 	}
 	claim, claimed := n.Claim(h.kind, e.name)
-	if !claimed || othersOwn(claim, old.Annotations, changed.Annotations) {
+	if !claimed || isUnmanaged(claim, old.Annotations, changed.Annotations) {
 		return allowed(), nil
 	}
 	fields := []string{""}

@@ -37,7 +37,7 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 	}
 	resource := metav1.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}
 	review := h.reviewerOf(resource)
-	if review == nil || !h.inventory.Managed(req.Namespace) && !plants(resource, req.Operation) {
+	if review == nil || !h.inventory.Managed(req.Namespace) && !createsRecord(resource, req.Operation) {
 		return allowed(), nil
 	}
 	if err := h.known(ctx, req.Namespace); err != nil {
@@ -69,10 +69,10 @@ func (h *Handler) reviewerOf(resource metav1.GroupResource) func(context.Context
 
 var recordResource = metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationrecords"}
 
-// plants reports whether a write creates or changes a record. The guard ignores other writes in an unmanaged
+// createsRecord reports whether a write creates or changes a record. The guard ignores other writes in an unmanaged
 // namespace, but its records would count as soon as it opts in. The check needs only the user name, so it costs no
 // read.
-func plants(resource metav1.GroupResource, operation admissionv1.Operation) bool {
+func createsRecord(resource metav1.GroupResource, operation admissionv1.Operation) bool {
 	return resource == recordResource && operation != admissionv1.Delete
 }
 

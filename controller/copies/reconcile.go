@@ -83,7 +83,7 @@ func (c *Controller) ask(ctx context.Context, k key, where reading) (bool, error
 		verdict, why, err = c.permitted(ctx, k, live)
 	}
 	if err == nil && verdict == trust.CopyWithdrawn {
-		err = c.takeBack(ctx, k)
+		err = c.deleteCopy(ctx, k)
 	}
 	switch {
 	case err != nil:
@@ -109,7 +109,7 @@ func (c *Controller) retire(ctx context.Context, k key) error {
 	}
 	verdict, why, err := c.unasked(ctx, k)
 	if err == nil && verdict == trust.CopyWithdrawn {
-		err = c.takeBack(ctx, k)
+		err = c.deleteCopy(ctx, k)
 	}
 	switch {
 	case err != nil && !apply.Benign(err):

@@ -20,9 +20,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// takeBack removes what was copied, regardless of the state of the source, and deletes the object. If others have
+// deleteCopy removes what was copied, regardless of the state of the source, and deletes the object. If others have
 // added keys, or the controller may not delete, it only removes the copied keys and the mark.
-func (c *Controller) takeBack(ctx context.Context, k key) error {
+func (c *Controller) deleteCopy(ctx context.Context, k key) error {
 	if c.watches.sees(k.target) && c.watches.version(k.target) == "" {
 		return nil
 	}

@@ -43,17 +43,17 @@ func recoveredUntil(leaf *pki.Certificate, anchors []*pki.Certificate, now time.
 	return leaf.NotAfter
 }
 
-// kin identifies servers of the trust domain. Nothing is recorded of any other server, not even that it exists. Its
+// domainMatcher identifies servers of the trust domain. Nothing is recorded of any other server, not even that it exists. Its
 // address may be any in the network, and the tenant who chose it may read the record.
-type kin struct {
+type domainMatcher struct {
 	authorities []*pki.Certificate
 	// leaves are the leaves of the domain, and the ones that the member presented before, even if their CAs are gone.
 	leaves []pki.Fingerprint
 }
 
-// kinOf uses more than the bundle: if bundle or signer are lost, only presented leaves identify them.
-func kinOf(s *subject) *kin {
-	k := &kin{authorities: slices.Concat(s.d.Bundle.Anchors, []*pki.Certificate{s.d.Signer.Active, s.d.Signer.Next}, s.d.Signer.Previous)}
+// domainMatcherOf uses more than the bundle: if bundle or signer are lost, only presented leaves identify them.
+func domainMatcherOf(s *subject) *domainMatcher {
+	k := &domainMatcher{authorities: slices.Concat(s.d.Bundle.Anchors, []*pki.Certificate{s.d.Signer.Active, s.d.Signer.Next}, s.d.Signer.Previous)}
 	for i := range s.d.Leaves {
 		if leaf := s.d.Leaves[i].Certificate; leaf != nil {
 			k.leaves = append(k.leaves, leaf.Fingerprint)
@@ -67,7 +67,7 @@ func kinOf(s *subject) *kin {
 
 // includes reports whether a chain, whose first key the server has proven to hold, belongs to the domain. It may
 // belong and still be unacceptable, such as an expired leaf.
-func (k *kin) includes(chain []*x509.Certificate) bool {
+func (k *domainMatcher) includes(chain []*x509.Certificate) bool {
 	for i, link := range chain[:min(len(chain), maxChain)] {
 		cert, err := pki.ParseCertificate(link.Raw)
 		if err != nil || (i > 0 && chain[i-1].CheckSignatureFrom(link) != nil) {

@@ -101,7 +101,7 @@ func writes(api *apifake.Server) int {
 func TestRefresh(t *testing.T) {
 	before, after, twin, foreign := newAuthority(t, "ca@1"), newAuthority(t, "ca@2"), newAuthority(t, "ca@2"), newAuthority(t, "foreign")
 	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	strange := newLeaf(t, foreign, serverDNS, pki.ServerAuth)
+	issueUntrusted := newLeaf(t, foreign, serverDNS, pki.ServerAuth)
 	misnamed := newLeaf(t, before, "other.svc", pki.ServerAuth)
 	client := newLeaf(t, before, "client", pki.ClientAuth)
 	mutual := func(present *pki.Pair, version uint16, accepts ...*pki.Pair) *tls.Config {
@@ -173,7 +173,7 @@ func TestRefresh(t *testing.T) {
 			want: trust.Observation{Presents: presents(leaf)},
 		},
 		{
-			name: "a leaf of a foreign CA", config: mutual(strange, tls.VersionTLS13, before), served: true,
+			name: "a leaf of a foreign CA", config: mutual(issueUntrusted, tls.VersionTLS13, before), served: true,
 			want: trust.Observation{Failure: dial.Unproven},
 		},
 		{
@@ -359,7 +359,7 @@ func TestVisit(t *testing.T) {
 				Certificates: []tls.Certificate{keyPair(t, leaf)},
 			})
 		}
-		s, strange := serving(before), serving(other)
+		s, issueUntrusted := serving(before), serving(other)
 		inv := &fixed{}
 		c, records := newCollector(t, inv)
 		member := target{namespace: testNamespace, domain: "web", party: "servers", member: "a"}
@@ -377,7 +377,7 @@ func TestVisit(t *testing.T) {
 			}
 			return pauses
 		}
-		d := domain(strange.Addr().String(), leaf.Certificate, before)
+		d := domain(issueUntrusted.Addr().String(), leaf.Certificate, before)
 		inv.set(d)
 		pauses := visits()
 		if len(pauses) != enough || pauses[0] > 2*time.Second || pauses[enough-1] < longestPause || pauses[enough-1] > longestPause*11/10 {

@@ -23,7 +23,7 @@ const (
 // and lists what any presents. If probes differ, its failure says so.
 //
 // It stops at the first probe that fails or differs, because later ones could not improve the result.
-func (c *Collector) confirm(ctx context.Context, at *place, id *identity, p *trust.Party, first *sighting) *sighting {
+func (c *Collector) confirm(ctx context.Context, at *place, id *identity, p *trust.Party, first *probeResult) *probeResult {
 	looks := &comparison{sum: first}
 	var workers sync.WaitGroup
 	for range confirmingAtOnce {
@@ -44,7 +44,7 @@ type comparison struct {
 	begun int
 	// decided is set when probes differ or one fails.
 	decided bool
-	sum     *sighting
+	sum     *probeResult
 }
 
 func (l *comparison) next() bool {
@@ -57,7 +57,7 @@ func (l *comparison) next() bool {
 	return true
 }
 
-func (l *comparison) add(found *sighting, address string) {
+func (l *comparison) add(found *probeResult, address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	differ := found.met && (!found.alike(l.sum) || (found.failure == "" && !sameSet(found.trusts, l.sum.trusts)))

@@ -23,7 +23,7 @@ type place struct {
 	// endpoint is IP:PORT.
 	endpoint string
 	anchors  []*pki.Certificate
-	kin      *kin
+	domain   *domainMatcher
 	// patience is shared by all connections that one goroutine makes there.
 	patience *patience
 }
@@ -38,7 +38,7 @@ const (
 
 // greeting is the result of one handshake.
 type greeting struct {
-	*sighting
+	*probeResult
 	// err is the handshake's error.
 	err error
 	// refused reports whether the server ended the handshake. ended describes err.
@@ -54,7 +54,7 @@ type greeting struct {
 func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
 	if err := c.turns.wait(ctx); err != nil {
 		// The caller discards the whole observation, because ctx has ended.
-		return &greeting{sighting: &sighting{failure: dial.Unproven}, err: err, unreached: true}
+		return &greeting{probeResult: &probeResult{failure: dial.Unproven}, err: err, unreached: true}
 	}
 	ctx, end := at.patience.begin(ctx)
 	defer end()
@@ -65,7 +65,7 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 	defer raw.Close()
 	conn, tickets, name := &watchedConn{Conn: raw}, &ticketCounter{conn: raw}, serverName(at.probe)
 	client, shown, err := (&dial.Client{Pair: pair, ServerName: name, Latest: latest, Tickets: tickets}).Shake(ctx, conn)
-	g := &greeting{sighting: &sighting{met: shown.Met, asks: shown.Asks, subjects: shown.Subjects}, err: err}
+	g := &greeting{probeResult: &probeResult{met: shown.Met, asks: shown.Asks, subjects: shown.Subjects}, err: err}
 	if err != nil {
 		c.failures.Count(ctx, err)
 		g.refused, g.ended = dial.Refused(ctx, err), dial.Failure(ctx, err)
@@ -77,8 +77,8 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 		g.failure, g.detail = dial.Told(err), g.ended
 		return g
 	}
-	if !at.kin.includes(shown.Presents) {
-		*g.sighting = sighting{failure: dial.Unproven, detail: pki.Refusal(shown.Presents, at.anchors, name, c.clock.Now())}
+	if !at.domain.includes(shown.Presents) {
+		*g.probeResult = probeResult{failure: dial.Unproven, detail: pki.Refusal(shown.Presents, at.anchors, name, c.clock.Now())}
 		return g
 	}
 	g.presents, g.until = c.presented(shown.Presents, at.anchors)
@@ -89,7 +89,7 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 func (c *Collector) unreached(ctx context.Context, err error) *greeting {
 	c.failures.Count(ctx, err)
 	return &greeting{
-		sighting: &sighting{failure: dial.Told(err), detail: dial.Failure(ctx, err)}, err: err, unreached: true,
+		probeResult: &probeResult{failure: dial.Told(err), detail: dial.Failure(ctx, err)}, err: err, unreached: true,
 	}
 }
 

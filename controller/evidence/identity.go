@@ -27,8 +27,8 @@ type identity struct {
 	pair *tls.Certificate
 	// proofs are client leaves of the CAs to prove. It is empty if the server's list of CA names is the proof.
 	proofs []proof
-	// stranger is a client leaf like the proofs, but of an unknown CA. It is set if there are proofs.
-	stranger *tls.Certificate
+	// untrusted is a client leaf like the proofs, but of an unknown CA. It is set if there are proofs.
+	untrusted *tls.Certificate
 	// failure describes what is wrong with any of them. It is empty if they are usable.
 	failure string
 }
@@ -39,8 +39,8 @@ type proof struct {
 	pair *tls.Certificate
 }
 
-// strangerProfile is the profile of the unknown CA. Its key is discarded before the visit begins.
-var strangerProfile = pki.Profile{CommonName: "certrotation: a CA that nobody trusts", Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Hour}
+// untrustedProfile is the profile of the unknown CA. Its key is discarded before the visit begins.
+var untrustedProfile = pki.Profile{CommonName: "certrotation: a CA that nobody trusts", Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Hour}
 
 // identify reads and issues what a probe presents. It fails only if the API server cannot be asked, which says
 // nothing about the member. Other problems go into the identity's failure, because the server's chain can be observed
@@ -54,7 +54,7 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 			return nil, err
 		}
 		if leaf != nil {
-			profile = likeness(leaf)
+			profile = copySubject(leaf)
 		}
 	}
 	if !probe.Handshake {
@@ -76,11 +76,11 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 	if len(id.proofs) == 0 {
 		return id, nil
 	}
-	stranger, err := strange(profile, c.clock.Now())
+	untrusted, err := issueUntrusted(profile, c.clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	id.stranger = &stranger
+	id.untrusted = &untrusted
 	return id, nil
 }
 
@@ -112,8 +112,8 @@ func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string
 	return leaf.Certificate, nil
 }
 
-// likeness returns a profile with the names of leaf, so that servers that authorize by name see a known client.
-func likeness(leaf *pki.Certificate) pki.Profile {
+// copySubject returns a profile with the names of leaf, so that servers that authorize by name see a known client.
+func copySubject(leaf *pki.Certificate) pki.Profile {
 	usages := leaf.Usages
 	if !slices.Contains(usages, pki.ClientAuth) {
 		usages = append(slices.Clone(usages), pki.ClientAuth)
@@ -145,8 +145,8 @@ func attested(d *trust.Domain, ca *pki.Certificate, now time.Time) pki.Fingerpri
 	return first.Fingerprint
 }
 
-func strange(profile pki.Profile, now time.Time) (tls.Certificate, error) {
-	ca, err := pki.NewAuthority(strangerProfile, now)
+func issueUntrusted(profile pki.Profile, now time.Time) (tls.Certificate, error) {
+	ca, err := pki.NewAuthority(untrustedProfile, now)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("make a CA that nobody trusts: %w", err)
 	}

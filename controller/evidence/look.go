@@ -21,7 +21,7 @@ const (
 
 // look probes a process once. If doubtful, it also probes with a certificate of an unknown CA. A server that accepts
 // that one has not shown that it verifies anything: some accept any client and refuse it later.
-func (c *Collector) look(ctx context.Context, at *place, id *identity, p *trust.Party, doubtful bool) *sighting {
+func (c *Collector) look(ctx context.Context, at *place, id *identity, p *trust.Party, doubtful bool) *probeResult {
 	found := c.see(ctx, at, id, doubtful)
 	if !found.met || found.failure != "" {
 		return found
@@ -34,7 +34,7 @@ func (c *Collector) look(ctx context.Context, at *place, id *identity, p *trust.
 }
 
 // unprovable returns why the trust of a server cannot be proven, or "". What the server presents is observed anyway.
-func unprovable(found *sighting, probe *trust.Probe) string {
+func unprovable(found *probeResult, probe *trust.Probe) string {
 	switch {
 	case !found.asks:
 		return asksNobody
@@ -44,16 +44,16 @@ func unprovable(found *sighting, probe *trust.Probe) string {
 	return ""
 }
 
-func (c *Collector) see(ctx context.Context, at *place, id *identity, doubtful bool) *sighting {
+func (c *Collector) see(ctx context.Context, at *place, id *identity, doubtful bool) *probeResult {
 	if len(id.proofs) == 0 {
-		found := c.handshake(ctx, at, id.pair, tls.VersionTLS13).sighting
+		found := c.handshake(ctx, at, id.pair, tls.VersionTLS13).probeResult
 		if at.probe.Handshake {
 			found.subjects = nil
 		}
 		return found
 	}
 	var (
-		found  *sighting
+		found  *probeResult
 		trusts []pki.Fingerprint
 	)
 	for _, p := range id.proofs {
@@ -78,8 +78,8 @@ func (c *Collector) see(ctx context.Context, at *place, id *identity, doubtful b
 }
 
 // doubt probes with the certificate of an unknown CA and drops what is trusted unless the server refuses it.
-func (c *Collector) doubt(ctx context.Context, at *place, id *identity, found *sighting) {
-	one, says := c.carry(ctx, at, id.stranger)
+func (c *Collector) doubt(ctx context.Context, at *place, id *identity, found *probeResult) {
+	one, says := c.carry(ctx, at, id.untrusted)
 	if says == saysNo {
 		return
 	}
@@ -106,13 +106,13 @@ const (
 // With TLS 1.2 the server ends the handshake, after it has verified the client, so the end is the answer. That is why
 // carry offers only TLS 1.2 first. With TLS 1.3 the client ends the handshake, and what the server does next is the
 // answer.
-func (c *Collector) carry(ctx context.Context, at *place, pair *tls.Certificate) (*sighting, answer) {
+func (c *Collector) carry(ctx context.Context, at *place, pair *tls.Certificate) (*probeResult, answer) {
 	g := c.handshake(ctx, at, pair, tls.VersionTLS12)
 	if !g.met && !g.unreached && at.patience.left > 0 && ctx.Err() == nil {
 		g = c.handshake(ctx, at, pair, tls.VersionTLS13)
-		return g.sighting, g.answered(g.ending)
+		return g.probeResult, g.answered(g.ending)
 	}
-	return g.sighting, g.answered(endingAccepted)
+	return g.probeResult, g.answered(endingAccepted)
 }
 
 // answered returns the answer to a client certificate. after is what follows a completed handshake.

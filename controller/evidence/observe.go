@@ -78,7 +78,7 @@ func (c *Collector) tooMany(s *subject, processes int) []trust.Observation {
 		processes, maxProcesses)
 	var out []trust.Observation
 	for i := range s.member.Probes[:min(len(s.member.Probes), maxProcesses)] {
-		out = append(out, *c.observation(s, &s.member.Probes[i], "", &sighting{failure: failure}))
+		out = append(out, *c.observation(s, &s.member.Probes[i], "", &probeResult{failure: failure}))
 	}
 	return out
 }
@@ -115,15 +115,15 @@ func (c *Collector) lookProbe(ctx context.Context, s *subject, probe *trust.Prob
 	}
 	endpoints, failure := c.resolve(resolving, probe)
 	if failure != "" {
-		looks.add(c.observation(s, probe, "", &sighting{failure: failure}))
+		looks.add(c.observation(s, probe, "", &probeResult{failure: failure}))
 		return
 	}
-	kin := kinOf(s)
+	domain := domainMatcherOf(s)
 	for _, endpoint := range endpoints {
 		looks.running.Go(func() {
 			looks.permits <- struct{}{}
 			defer func() { <-looks.permits }()
-			looks.add(c.lookTwice(ctx, s, &place{probe: probe, endpoint: endpoint, anchors: s.d.Bundle.Anchors, kin: kin}, id))
+			looks.add(c.lookTwice(ctx, s, &place{probe: probe, endpoint: endpoint, anchors: s.d.Bundle.Anchors, domain: domain}, id))
 		})
 	}
 }
@@ -135,7 +135,7 @@ func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *id
 	at.patience = &patience{left: timeoutOf(at.probe)}
 	before := s.known(s.instance(at.probe, at.endpoint), c.clock.Now())
 	found := c.look(ctx, at, id, s.relying, false)
-	if found.promises(before) {
+	if found.improvesOn(before) {
 		found = c.confirm(ctx, at, id, s.relying, found)
 	}
 	if found.detail != "" {
@@ -153,7 +153,7 @@ func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *id
 
 // observation converts a probe's result at an endpoint, which is empty if there is none. If the server was not met,
 // it keeps from earlier observations what counts against the process: the leaves that it may still present.
-func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string, found *sighting) *trust.Observation {
+func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string, found *probeResult) *trust.Observation {
 	now := c.now()
 	o := &trust.Observation{
 		Instance: s.instance(probe, endpoint), Kind: s.relying.Kind, Address: probe.Address,

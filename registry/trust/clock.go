@@ -84,7 +84,7 @@ func (a *facts) clockProblem() *Problem {
 	const doubt = "; nothing is issued or retired until it is not. If the clock is right now, and was ahead then, "
 	anew := doubt + "delete " + object + ": a new CA is made, and distributed before it signs"
 	for _, ca := range s.slots() {
-		if a.tooEarly(ca) && !a.takenBack(ca) {
+		if a.tooEarly(ca) && !a.wasDropped(ca) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf("the clock is before the beginning of %s%s", ca.Subject, anew)}
 		}
 	}
@@ -130,7 +130,7 @@ func (a *facts) jumpProblem() *Problem {
 func (a *facts) latestPublication() time.Time {
 	var latest time.Time
 	for _, ca := range a.d.Bundle.Anchors {
-		ahead := a.early(ca) && (a.slot(ca) == SlotRetired || a.takenBack(ca))
+		ahead := a.early(ca) && (a.slot(ca) == SlotRetired || a.wasDropped(ca))
 		if at := a.published[ca.Fingerprint]; at.After(latest) && !ahead {
 			latest = at
 		}
@@ -142,16 +142,16 @@ func (a *facts) latestPublication() time.Time {
 // right.
 func (a *facts) signerAhead() bool {
 	return a.ahead(a.promotedAt()) ||
-		slices.ContainsFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return a.early(ca) && !a.takenBack(ca) })
+		slices.ContainsFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return a.early(ca) && !a.wasDropped(ca) })
 }
 
 // publishedAhead reports whether a clock that was ahead recorded the times of publication, so that they must be
 // removed.
 func (a *facts) publishedAhead() bool { return a.ahead(a.latestPublication()) }
 
-// takenBack reports whether a CA that is not valid yet is no reason to doubt the clock: it is or was dropped without
+// wasDropped reports whether a CA that is not valid yet is no reason to doubt the clock: it is or was dropped without
 // ever having signed.
-func (a *facts) takenBack(ca *pki.Certificate) bool {
+func (a *facts) wasDropped(ca *pki.Certificate) bool {
 	if a.neverSigned(ca) || same(ca, a.d.Signer.Next) && a.madeAhead() {
 		return true
 	}

@@ -63,18 +63,18 @@ type configurationRule struct {
 // configurationRules are independent of each other. The first ones give the best explanation.
 func configurationRules() []configurationRule {
 	return []configurationRule{
-		{name: "a rotation keeps its objects", gone: true, judge: (*domainEdit).objectsKept},
-		{name: "a domain that goes is released", gone: true, atRest: true, judge: (*domainEdit).released},
-		{name: "an aggregate that goes is released", gone: true, atRest: true, judge: (*domainEdit).aggregatesReleased},
-		{name: "a leaf counts somewhere", atRest: true, judge: (*domainEdit).leavesKept},
-		{name: "no leaf is released", judge: (*domainEdit).leavesHeld},
-		{name: "no member is released", judge: (*domainEdit).membersHeld},
-		{name: "who counts goes on to count", judge: (*domainEdit).membersKept},
-		{name: "evidence is of the same processes", judge: (*domainEdit).evidenceKept},
-		{name: "nobody is spoken for", judge: (*domainEdit).wordsRefused},
-		{name: "times do not shrink", judge: (*domainEdit).timesKept},
-		{name: "what carries goes on to carry", judge: (*domainEdit).carriersKept},
-		{name: "nothing becomes possible", judge: (*domainEdit).stepsRefused},
+		{name: "a rotation must keep its objects", gone: true, judge: (*domainEdit).objectsKept},
+		{name: "a removed domain must be released", gone: true, atRest: true, judge: (*domainEdit).released},
+		{name: "a removed aggregate must be released", gone: true, atRest: true, judge: (*domainEdit).aggregatesReleased},
+		{name: "live leaves must not be removed", atRest: true, judge: (*domainEdit).leavesKept},
+		{name: "leaves must not be released in flight", judge: (*domainEdit).leavesHeld},
+		{name: "members must not be released in flight", judge: (*domainEdit).membersHeld},
+		{name: "members must not be removed", judge: (*domainEdit).membersKept},
+		{name: "evidence must stay of the same processes", judge: (*domainEdit).evidenceKept},
+		{name: "no member may be exempted without proof", judge: (*domainEdit).wordsRefused},
+		{name: "waits must not get shorter", judge: (*domainEdit).timesKept},
+		{name: "copies and rollouts must stay", judge: (*domainEdit).carriersKept},
+		{name: "an edit must not unblock a step", judge: (*domainEdit).stepsRefused},
 	}
 }
 

@@ -169,7 +169,7 @@ func takesBack(c *Configured) {
 // TestConfigurationInFlight: while a rotation is in flight, a configuration only grows.
 func TestConfigurationInFlight(t *testing.T) {
 	trust, use, one := []Invariant{TrustBeforeUse}, []Invariant{AnchorInUse}, []Invariant{OneRotation}
-	const counts, processes, objects = "who counts goes on to count", "evidence is of the same processes", "a rotation keeps its objects"
+	const counts, processes, objects = "members must not be removed", "evidence must stay of the same processes", "a rotation must keep its objects"
 	tests := []gateCase{
 		{name: "a party removed", rule: counts, want: trust, affected: []string{"client-0"}, edit: func(c *Configured) {
 			d := c.Domains[0]
@@ -261,14 +261,14 @@ func TestConfigurationInFlight(t *testing.T) {
 			edit: func(c *Configured) { c.named("client-0").Reporters = nil }},
 		{name: "a reporter removed", edit: func(c *Configured) { c.named("client-0").Reporters = &Reporters{Users: []string{"a"}} }},
 
-		{name: "the drain shortened", rule: "times do not shrink", want: use, affected: []string{"Secret/signer"},
+		{name: "the drain shortened", rule: "waits must not get shorter", want: use, affected: []string{"Secret/signer"},
 			edit: func(c *Configured) { c.Domains[0].Unlisted = &Unlisted{Drain: time.Second} }},
-		{name: "no leaves are unlisted any more", rule: "times do not shrink", want: use, affected: []string{"Secret/signer"},
+		{name: "no leaves are unlisted any more", rule: "waits must not get shorter", want: use, affected: []string{"Secret/signer"},
 			edit: func(c *Configured) { c.Domains[0].Unlisted = nil }},
 		{name: "the drain lengthened", edit: func(c *Configured) { c.Domains[0].Unlisted = &Unlisted{Drain: 2 * time.Hour} }},
-		{name: "the CA is said to be older than it is", rule: "times do not shrink", want: use, affected: []string{"Secret/signer"},
+		{name: "the CA is said to be older than it is", rule: "waits must not get shorter", want: use, affected: []string{"Secret/signer"},
 			edit: func(c *Configured) { c.Domains[0].Signer.Policy.Profile.Backdate = 0 }},
-		{name: "a leaf is said to be older than it is", rule: "times do not shrink", want: use, affected: []string{"Secret/client-0"},
+		{name: "a leaf is said to be older than it is", rule: "waits must not get shorter", want: use, affected: []string{"Secret/client-0"},
 			edit: func(c *Configured) { c.Domains[0].Leaves[0].Policy.Profile.Backdate = 0 }},
 		{name: "another stage deadline", edit: func(c *Configured) { c.Domains[0].StageDeadline = time.Nanosecond }},
 		{name: "another pace", edit: func(c *Configured) { c.Domains[0].ReissuePerMinute = 1 }},
@@ -278,7 +278,7 @@ func TestConfigurationInFlight(t *testing.T) {
 		{name: "another signer", rule: objects, want: one, affected: []string{"Secret/signer"}, edit: func(c *Configured) { c.Domains[0].Signer.Name = "other" }},
 		{name: "another bundle", rule: objects, want: one, affected: []string{"Secret/signer"}, edit: func(c *Configured) { c.Domains[0].Bundle.Name = "other" }},
 		{name: "a leaf not named any more, which counts", edit: func(c *Configured) { c.Domains[0].Leaves[0].Unnamed = true }},
-		{name: "a leaf released", rule: "no leaf is released", want: use, affected: []string{"Secret/client-3"}, edit: func(c *Configured) {
+		{name: "a leaf released", rule: "leaves must not be released in flight", want: use, affected: []string{"Secret/client-3"}, edit: func(c *Configured) {
 			d := c.Domains[0]
 			d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Name == "client-3" })
 			d.Released = []string{"client-3"}
@@ -290,7 +290,7 @@ func TestConfigurationInFlight(t *testing.T) {
 			g.waives()
 			g.party("typo").Members[0].Observations = []Observation{{Instance: "x", Kind: Acknowledgement, ObservedAt: start, Expires: start}}
 		}, rule: counts, want: trust, affected: []string{"typo"}, edit: takesBack},
-		{name: "a member released", rule: "no member is released", want: trust, prepare: func(g *gate) {
+		{name: "a member released", rule: "members must not be released in flight", want: trust, prepare: func(g *gate) {
 			g.onNode("client-0", "uid")
 			g.d.Roster = newChoice(decide(&g.d, g.now)).record
 			g.begun()
@@ -302,29 +302,29 @@ func TestConfigurationInFlight(t *testing.T) {
 			g.d.Roster.Leaves = slices.DeleteFunc(g.d.Roster.Leaves, func(name string) bool { return name == "client-0" })
 			g.remove("client-0")
 		}, affected: []string{"client-0"}, edit: func(c *Configured) { c.Domains[0].Released = []string{"client-0"} }},
-		{name: "a leaf claimed by something else", rule: "a leaf counts somewhere", want: use, affected: []string{"Secret/client-3"}, edit: func(c *Configured) {
+		{name: "a leaf claimed by something else", rule: "live leaves must not be removed", want: use, affected: []string{"Secret/client-3"}, edit: func(c *Configured) {
 			d := c.Domains[0]
 			d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Name == "client-3" })
 		}},
 		{name: "other names in a leaf", edit: func(c *Configured) { c.Domains[0].Leaves[0].Policy.Profile.DNSNames = []string{"other"} }},
 
-		{name: "the aggregate removed", rule: "what carries goes on to carry", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
+		{name: "the aggregate removed", rule: "copies and rollouts must stay", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
 			edit: func(c *Configured) { c.Aggregates = nil }},
-		{name: "the aggregate renamed", rule: "what carries goes on to carry", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
+		{name: "the aggregate renamed", rule: "copies and rollouts must stay", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
 			edit: func(c *Configured) { c.Aggregates[0].ConfigMap.Name = "other" }},
-		{name: "the bundle not aggregated any more", rule: "what carries goes on to carry", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
+		{name: "the bundle not aggregated any more", rule: "copies and rollouts must stay", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
 			edit: func(c *Configured) { c.Aggregates[0].Bundles = nil }},
-		{name: "a leaf not aggregated any more", rule: "what carries goes on to carry", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
+		{name: "a leaf not aggregated any more", rule: "copies and rollouts must stay", want: use, affected: []string{"ConfigMap/all", "Secret/all"},
 			edit: func(c *Configured) { c.Aggregates[0].Leaves = nil }},
 		{name: "a leaf more aggregated", edit: func(c *Configured) { c.Aggregates[0].Leaves = []string{"client-0", "server-0"} }},
-		{name: "the copy removed", rule: "what carries goes on to carry", want: use, affected: []string{"the copy"}, edit: func(c *Configured) { c.Carriers = nil }},
+		{name: "the copy removed", rule: "copies and rollouts must stay", want: use, affected: []string{"the copy"}, edit: func(c *Configured) { c.Carriers = nil }},
 
-		{name: "a word for who verifies", rule: "nobody is spoken for", want: trust, affected: []string{"Secret/server-0"},
+		{name: "a word for who verifies", rule: "no member may be exempted without proof", want: trust, affected: []string{"Secret/server-0"},
 			prepare: func(g *gate) { g.nobody("verifies"); g.begun() }, edit: func(c *Configured) {
 				d := c.Domains[0]
 				d.Parties = append(d.Parties, Party{Name: "word", Kind: GracePeriod, Grace: 1, Verifies: []string{"server-0"}, Members: []Member{{Name: "word"}}})
 			}},
-		{name: "a word for who presents", rule: "nobody is spoken for", want: trust, affected: []string{"Secret/client-0"},
+		{name: "a word for who presents", rule: "no member may be exempted without proof", want: trust, affected: []string{"Secret/client-0"},
 			prepare: func(g *gate) { g.nobody("presents"); g.begun() }, edit: func(c *Configured) {
 				d := c.Domains[0]
 				d.Parties = append(d.Parties, Party{Name: "word", Kind: None, Members: []Member{{Name: "word", Holds: []string{"client-0"}}}})
@@ -333,7 +333,7 @@ func TestConfigurationInFlight(t *testing.T) {
 			d := c.Domains[0]
 			d.Parties = append(d.Parties, Party{Name: "seen", Kind: Acknowledgement, Verifies: []string{"server-0"}, Members: []Member{{Name: "seen"}}})
 		}},
-		{name: "a leaf that is missing is not waited for any more", rule: "nothing becomes possible", want: trust,
+		{name: "a leaf that is missing is not waited for any more", rule: "an edit must not unblock a step", want: trust,
 			prepare: (*gate).missesALeaf, edit: func(c *Configured) {
 				d := c.Domains[0]
 				d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Name == "client-3" })

@@ -16,7 +16,7 @@ func TestConfigurationAtRest(t *testing.T) {
 	everything := []string{
 		"Secret/signer", "ConfigMap/bundle", "Secret/client-0", "Secret/client-1", "Secret/client-2", "Secret/client-3", "Secret/server-0",
 	}
-	const domain, aggregate, leaf = "a domain that goes is released", "an aggregate that goes is released", "a leaf counts somewhere"
+	const domain, aggregate, leaf = "a removed domain must be released", "a removed aggregate must be released", "live leaves must not be removed"
 	forget := func(c *Configured) { c.Domains = nil }
 	swap := func(c *Configured) {
 		other := *c.Domains[0]

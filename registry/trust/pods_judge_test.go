@@ -26,7 +26,7 @@ func (g *gate) withPods(kind EvidenceKind) {
 
 // TestConfigurationOfPodsInFlight: whichever way the members of a party are written, who counted goes on to count.
 func TestConfigurationOfPodsInFlight(t *testing.T) {
-	const counts, processes = "who counts goes on to count", "evidence is of the same processes"
+	const counts, processes = "members must not be removed", "evidence must stay of the same processes"
 	trust := []Invariant{TrustBeforeUse}
 	acknowledging := func(g *gate) { g.withPods(Acknowledgement) }
 	probed := func(g *gate) { g.withPods(TLSProbe) }

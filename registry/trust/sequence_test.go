@@ -26,12 +26,12 @@ func TestSequencesOfEdits(t *testing.T) {
 // does not hold by itself. What no process of a fleet depends on, such as an aggregate, is told by the tables alone.
 func TestSequencesFindMissingRules(t *testing.T) {
 	for rule, edits := range map[string][]string{
-		"a rotation keeps its objects":      {"domain dropped", "bundle renamed"},
-		"a domain that goes is released":    {"domain dropped", "bundle renamed"},
-		"a leaf counts somewhere":           {"leaf claimed elsewhere"},
-		"no leaf is released":               {"leaf released"},
-		"who counts goes on to count":       {"party removed", "party comes back otherwise"},
-		"evidence is of the same processes": {"probe moved", "reporter added"},
+		"a rotation must keep its objects":         {"domain dropped", "bundle renamed"},
+		"a removed domain must be released":        {"domain dropped", "bundle renamed"},
+		"live leaves must not be removed":          {"leaf claimed elsewhere"},
+		"leaves must not be released in flight":    {"leaf released"},
+		"members must not be removed":              {"party removed", "party comes back otherwise"},
+		"evidence must stay of the same processes": {"probe moved", "reporter added"},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			hunts := &hunt{TB: t}

@@ -36,7 +36,7 @@ type Namespace struct {
 	Quorums map[NamedWorkload]*configv1alpha1.Quorum
 
 	sources *Sources
-	records map[string]*remembrance
+	records map[string]*domainRecords
 	// claims of all configurations, and which of them are of leaves that no configuration names.
 	claims  map[objectKey]Claim
 	unnamed map[objectKey]bool

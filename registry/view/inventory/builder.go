@@ -17,14 +17,14 @@ import (
 // builder collects the contributions of the configurations of a namespace, oldest configuration first.
 type builder struct {
 	sources *Sources
-	// nodes of the cluster, ordered by name, with the addresses that believe accepts for the current configuration.
+	// nodes of the cluster, ordered by name, with the addresses that filterAddresses accepts for the current configuration.
 	nodes []*Node
 	// reported maps an address to the nodes that report it; nil until needed.
 	reported map[string][]*Node
 	// podNames are the names of the pods, ordered; nil until needed.
 	podNames []string
 	// records by trust domain.
-	records map[string]*remembrance
+	records map[string]*domainRecords
 	// claims of all configurations so far. owners are the names of the claiming configurations.
 	claims  map[objectKey]Claim
 	owners  map[objectKey]string
@@ -40,7 +40,7 @@ type builder struct {
 func newBuilder(s *Sources) *builder {
 	b := &builder{
 		sources: s,
-		records: remembrances(s.Records),
+		records: recordsByDomain(s.Records),
 		claims:  map[objectKey]Claim{},
 		owners:  map[objectKey]string{},
 		domains: map[string]string{},

@@ -91,7 +91,7 @@ func (b *builder) listNodes() {
 
 // prepare settles which addresses nodes have in a configuration, and who is a candidate for the name of a node's leaf.
 func (b *builder) prepare(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
-	if err := b.believe(p, cfg); err != nil {
+	if err := b.filterAddresses(p, cfg); err != nil {
 		return err
 	}
 	var err error

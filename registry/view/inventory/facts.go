@@ -135,8 +135,8 @@ type Node struct {
 	// ObjectMeta has name, UID, resource version and all labels, because any label may be selected.
 	metav1.ObjectMeta
 	// Addresses are the InternalIPs in the order of the status, each once, as canonical text. For a configuration,
-	// believe leaves only those that are accepted as its own.
+	// filterAddresses leaves only those that are accepted as its own.
 	Addresses []string
-	// doubts are about the addresses that believe removed; none in Sources.
+	// doubts are about the addresses that filterAddresses removed; none in Sources.
 	doubts []address.Doubt
 }

@@ -15,17 +15,17 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// believe removes from the nodes of a configuration the addresses that are not accepted as theirs: the status that a
+// filterAddresses removes from the nodes of a configuration the addresses that are not accepted as theirs: the status that a
 // kubelet writes is a mere claim. Every node of the cluster can contest an address, even one that the configuration
 // does not select.
-func (b *builder) believe(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
+func (b *builder) filterAddresses(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	ranges, err := rangesOf(cfg)
 	if err != nil {
 		return err
 	}
 	claims := map[string][]address.Claimant{}
 	for i, node := range b.nodes {
-		b.nodes[i] = b.believed(p, node, cfg, ranges, claims)
+		b.nodes[i] = b.filterNode(p, node, cfg, ranges, claims)
 	}
 	return nil
 }
@@ -45,8 +45,8 @@ func rangesOf(cfg *configv1alpha1.RotationConfigurationSpec) (*address.Ranges, e
 	return out, nil
 }
 
-// believed returns the node without the addresses that are not accepted, or the node itself if all are.
-func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges,
+// filterNode returns the node without the addresses that are not accepted, or the node itself if all are.
+func (b *builder) filterNode(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges,
 	claims map[string][]address.Claimant,
 ) *Node {
 	var doubts []address.Doubt
@@ -218,7 +218,7 @@ func (u unaddressed) problems() []trust.Problem {
 
 func withoutAddress(doubted bool) string {
 	if doubted {
-		return "the node has no InternalIP that is believed to be its own"
+		return "the node has no InternalIP that is filterNode to be its own"
 	}
 	return errNoAddress.Error()
 }

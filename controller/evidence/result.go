@@ -13,8 +13,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// sighting is the result of one connection, or of several combined.
-type sighting struct {
+// probeResult is the result of one connection, or of several combined.
+type probeResult struct {
 	// met reports whether the server has proven to hold the key of its leaf, and the leaf belongs to the trust
 	// domain. Only failure and detail are set otherwise.
 	met bool
@@ -39,17 +39,17 @@ func differing(address string) string {
 }
 
 // alike reports whether two connections could have met the same process in the same state.
-func (x *sighting) alike(y *sighting) bool {
+func (x *probeResult) alike(y *probeResult) bool {
 	return x.asks == y.asks && sameSet(x.subjects, y.subjects) && sameSet(x.presents, y.presents)
 }
 
-// and combines two sightings of one address. x may be nil. The result accepts what both accept, presents what either
+// and combines two results of one address. x may be nil. The result accepts what both accept, presents what either
 // presents, and fails if either fails.
-func (x *sighting) and(y *sighting) *sighting {
+func (x *probeResult) and(y *probeResult) *probeResult {
 	if x == nil {
 		return y
 	}
-	return &sighting{
+	return &probeResult{
 		met: x.met && y.met, asks: x.asks && y.asks,
 		subjects: common(x.subjects, y.subjects), trusts: common(x.trusts, y.trusts),
 		presents: union(x.presents, y.presents), until: later(x.until, y.until), failure: cmp.Or(x.failure, y.failure),
@@ -57,9 +57,9 @@ func (x *sighting) and(y *sighting) *sighting {
 	}
 }
 
-// promises reports whether a sighting is better than the record of the process. before may be nil. A better one
-// accepts another CA, presents other leaves, or ends a failure. A sighting with a failure is never better.
-func (x *sighting) promises(before *trust.Observation) bool {
+// improvesOn reports whether a probeResult is better than the record of the process. before may be nil. A better one
+// accepts another CA, presents other leaves, or ends a failure. A probeResult with a failure is never better.
+func (x *probeResult) improvesOn(before *trust.Observation) bool {
 	switch {
 	case !x.met || x.failure != "":
 		return false

@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// remembrance is the content of the records of one trust domain.
-type remembrance struct {
+// domainRecords is the content of the records of one trust domain.
+type domainRecords struct {
 	requests []trust.Request
 	roster   *trust.Roster
 	waivers  []trust.Waiver
@@ -34,15 +34,15 @@ type remembrance struct {
 
 type memberKey struct{ party, member string }
 
-// remembrances sorts the records of a namespace by trust domain. Records without a domain are about objects that span
+// recordsByDomain sorts the records of a namespace by trust domain. Records without a domain are about objects that span
 // several.
-func remembrances(records map[string]*Record) map[string]*remembrance {
-	out := map[string]*remembrance{}
+func recordsByDomain(records map[string]*Record) map[string]*domainRecords {
+	out := map[string]*domainRecords{}
 	for _, name := range sortedNames(records) {
 		r := records[name]
 		of := out[r.Domain]
 		if of == nil {
-			of = &remembrance{evidence: map[memberKey][]trust.Observation{}}
+			of = &domainRecords{evidence: map[memberKey][]trust.Observation{}}
 			out[r.Domain] = of
 		}
 		of.add(r)
@@ -53,7 +53,7 @@ func remembrances(records map[string]*Record) map[string]*remembrance {
 	return out
 }
 
-func (m *remembrance) add(r *Record) {
+func (m *domainRecords) add(r *Record) {
 	if r.Said == nil {
 		// An unreadable roster does not mean that no member counts.
 		if isRoster(r) {
@@ -88,7 +88,7 @@ func evidenceRecord(r *Record) trust.EvidenceRecord {
 	return out
 }
 
-func (m *remembrance) sort() {
+func (m *domainRecords) sort() {
 	slices.SortFunc(m.requests, func(x, y trust.Request) int {
 		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Secret, y.Secret))
 	})
@@ -99,7 +99,7 @@ func (m *remembrance) sort() {
 }
 
 // known returns the roster with the observations of its members. The record itself is shared and stays unchanged.
-func (m *remembrance) known() *trust.Roster {
+func (m *domainRecords) known() *trust.Roster {
 	if m.roster == nil {
 		return nil
 	}

@@ -63,7 +63,7 @@ func TestKubeletsClaim(t *testing.T) {
 			addresses: map[string][]string{"n2": {"10.0.0.2"}},
 			probes:    map[string]string{"n1": "", "n2": "10.0.0.2:8443"},
 			problems: []string{
-				"Node/n1 NodeWithoutAddress: the node has no InternalIP that is believed", "Node/n1 NodeWithoutAddress: the node has no InternalIP that is believed",
+				"Node/n1 NodeWithoutAddress: the node has no InternalIP that is filterNode", "Node/n1 NodeWithoutAddress: the node has no InternalIP that is filterNode",
 				"Node/n1 AddressNotBelieved: ",
 			},
 		},
