@@ -100,7 +100,7 @@ func TestOneLookIsNotBelieved(t *testing.T) {
 		d := domain(s.Addr().String(), leaf.Certificate, before, after)
 		c, _ := newCollector(t, &fixed{})
 		subject := observed(d)[0]
-		place := &place{probe: &subject.member.Probes[0], endpoint: s.Addr().String(), anchors: d.Bundle.Anchors, domains: domainMatcherOf(subject), patience: &patience{left: time.Second}}
+		place := &place{probe: &subject.member.Probes[0], endpoint: s.Addr().String(), anchors: d.Bundle.Anchors, domain: domainMatcherOf(subject), patience: &patience{left: time.Second}}
 		one := c.look(t.Context(), place, &identity{}, subject.relying, false)
 		if !slices.Contains(one.subjects, after.Certificate.SubjectHash) {
 			t.Fatalf("the first look shows %v, want that the process it met has reloaded", one)
