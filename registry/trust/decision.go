@@ -22,13 +22,9 @@ func decide(d *Domain, now time.Time) *decision {
 type decision struct {
 	*proofs
 	stage Stage
-	// record is the roster to record.
-	record *Roster
 }
 
-func newDecision(p *proofs) *decision {
-	return &decision{proofs: p, stage: p.deriveStage(), record: p.toRecord()}
-}
+func newDecision(p *proofs) *decision { return &decision{proofs: p, stage: p.deriveStage()} }
 
 func (a *decision) assessment() *Assessment {
 	out := &Assessment{
