@@ -18,8 +18,6 @@ REHEARSAL ?= ^Test(FirstPKI|Removed)$$
 
 # Flags of `make bench`; BENCH=-h lists them.
 BENCH ?=
-# The revision that its section borders compares with: the last one without the borders of docs/security.md.
-FORMER ?= ae502b1
 
 # For what, and where, `make image` builds.
 PLATFORMS ?= linux/amd64,linux/arm64
@@ -153,7 +151,7 @@ simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an o
 
 .PHONY: bench
 bench: tools build ## Run the benchmarks; prints the tables of docs/benchmarks.md. BENCH has flags, such as -sections=view.
-	@FORMER=$(FORMER) hack/bench.sh $(BENCH)
+	@hack/bench.sh $(BENCH)
 
 # A year is drawn as somebody sees it who looks at a year, and the hours of a rotation of an etcd as its operator sees them.
 .PHONY: dashboard

@@ -12,8 +12,7 @@
 // that a slow minute hits all of them. Percentiles are over the samples of all rounds, and of few samples the 99th is the
 // largest one; CPU seconds are the median of the rounds with the interquartile range in parentheses.
 //
-// The section borders compares with a build of another revision (-former; hack/bench.sh makes it). Its rounds, and the benchmarks
-// of go test, are also written as text that benchstat reads.
+// The benchmarks of go test are also written as text that benchstat reads.
 //
 // The control plane is that of test/cluster with a durable etcd, in a directory under .local/bench that is removed at the
 // end. Its processes die with this one.

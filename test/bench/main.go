@@ -30,7 +30,6 @@ type options struct {
 	pods     int
 	quiet    time.Duration
 	watchers sizes
-	former   string
 }
 
 // section is a part of the benchmark that can be left out.
@@ -51,7 +50,6 @@ func allSections() []section {
 		{name: "writes", about: "kube-apiserver's own Secret write rate", onCluster: true, run: (*bench).writes},
 		{name: "bootstrap", about: "the controller, from a configuration to all Ready", onCluster: true, run: (*bench).bootstrap},
 		{name: "admission", about: "writes of a guarded and of an unguarded namespace", onCluster: true, run: (*bench).admission},
-		{name: "borders", about: "reviews and first issuance, with a former build and with this one", alone: true, run: (*bench).borders},
 		{name: "pods", about: "thousands of pods as members: memory, requests at rest, a rotation", alone: true, run: (*bench).pods},
 		{name: "view", about: "list, get, watch and memory of the virtual API", onCluster: true, alone: true, run: (*bench).view},
 	}
@@ -136,7 +134,6 @@ func parse(args []string, progress io.Writer) (options, error) {
 	flags.IntVar(&opts.leaves, "leaves", 300, "leaves of the namespace that the controller bootstraps")
 	flags.IntVar(&opts.pods, "pods", inventory.MaxPods, "pods of the party of the section pods")
 	flags.DurationVar(&opts.quiet, "quiet", 3*time.Minute, "how long the section pods counts requests at rest")
-	flags.StringVar(&opts.former, "former", "", "directory of the build that the section borders compares with (hack/bench.sh makes it): certrotation and its manifests")
 	flags.Usage = func() {
 		fmt.Fprintln(progress, "usage: bench [flags]\n\nSections:")
 		for _, s := range all {

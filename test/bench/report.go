@@ -84,6 +84,6 @@ func (b *bench) save() error {
 	if err := os.WriteFile(file+".txt", []byte(b.report.benchmarks.String()), 0o644); err != nil {
 		return fmt.Errorf("write the benchmarks: %w", err)
 	}
-	b.say("benchstat reads %s.txt; -col /build compares the builds of the section borders", file)
+	b.say("benchstat reads %s.txt", file)
 	return nil
 }
