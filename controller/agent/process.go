@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // SignalReload sends a signal to a process. Success means only that the signal was sent: the program does not answer.
@@ -21,8 +21,8 @@ type SignalReload struct {
 	// PIDFile is written by the program. ProcessName is the name in /proc/PID/comm, which has at most 15 characters.
 	// Exactly one of both is set. The containers of the pod must share their process namespace.
 	PIDFile, ProcessName string
-	// Processes is /proc.
-	Processes fs.FS
+	// Processes is the directory /proc.
+	Processes string
 }
 
 // Reload implements Reloader.
@@ -72,23 +72,21 @@ func (s *SignalReload) targets() ([]int, error) {
 }
 
 // named returns the processes with a name, without those whose parent has that name too: a program hands what it has
-// loaded to its workers.
-func named(processes fs.FS, name string) ([]int, error) {
-	entries, err := fs.ReadDir(processes, ".")
+// loaded to its workers. directory is /proc.
+func named(directory, name string) ([]int, error) {
+	proc, err := procfs.NewFS(directory)
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	all, err := proc.AllProcs()
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}
 	parents := map[int]int{}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
+	for _, process := range all {
 		// Skip a process that ends meanwhile.
-		if stat, err := fs.ReadFile(processes, path.Join(entry.Name(), "stat")); err == nil {
-			if comm, parent, ok := parseStat(string(stat)); ok && comm == name {
-				parents[pid] = parent
-			}
+		if stat, err := process.Stat(); err == nil && stat.Comm == name {
+			parents[process.PID] = stat.PPID
 		}
 	}
 	var out []int
@@ -98,18 +96,4 @@ func named(processes fs.FS, name string) ([]int, error) {
 		}
 	}
 	return out, nil
-}
-
-// parseStat reads name and parent of /proc/PID/stat: PID (NAME) STATE PARENT ... NAME may contain any character.
-func parseStat(stat string) (name string, parent int, ok bool) {
-	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if begin < 0 || end < begin {
-		return "", 0, false
-	}
-	fields := strings.Fields(stat[end+1:])
-	if len(fields) < 2 {
-		return "", 0, false
-	}
-	parent, err := strconv.Atoi(fields[1])
-	return stat[begin+1 : end], parent, err == nil
 }

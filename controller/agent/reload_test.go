@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -17,7 +18,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/fstest"
 )
 
 func TestHTTPReload(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSignalIsForTheProgramOnly(t *testing.T) {
 		"a group":         {&SignalReload{PIDFile: write("0")}, "not the program's"},
 		"the pod's own":   {&SignalReload{PIDFile: write("1")}, "not the program's"},
 		"the agent":       {&SignalReload{PIDFile: write(strconv.Itoa(os.Getpid()))}, "not the program's"},
-		"no such process": {&SignalReload{ProcessName: "nginx", Processes: fstest.MapFS{}}, "there is no process"},
+		"no such process": {&SignalReload{ProcessName: "nginx", Processes: t.TempDir()}, "there is no process"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.reload.Signal = syscall.SIGURG
@@ -148,33 +148,37 @@ func TestSignalIsForTheProgramOnly(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
-	processes := fstest.MapFS{
-		"1/stat": {Data: []byte("1 (pause) S 0 1")}, "self/stat": {Data: []byte("20 (certrotation) R 0")}, "uptime": {}, "30/status": {},
-		"10/stat": {Data: []byte("10 (nginx) S 0 10 10")}, "11/stat": {Data: []byte("11 (nginx) S 10 10 10")},
-		"12/stat": {Data: []byte("12 (nginx) S 10 10 10")}, "13/stat": {Data: []byte("13 (a (b) c) S 1 13")}, "14/stat": {Data: []byte("14 (nginx")},
-		"15/stat": {Data: []byte("15 (twice) S 1 1")}, "16/stat": {Data: []byte("16 (twice) S 1 1")},
+	directory := t.TempDir()
+	for _, process := range []struct {
+		pid, parent int
+		name        string
+	}{{1, 0, "pause"}, {10, 0, "nginx"}, {11, 10, "nginx"}, {12, 10, "nginx"}, {13, 1, "a (b) c"}, {15, 1, "twice"}, {16, 1, "twice"}} {
+		stat := fmt.Sprintf("%d (%s) S %d%s", process.pid, process.name, process.parent, strings.Repeat(" 0", 48))
+		writeFile(t, filepath.Join(directory, strconv.Itoa(process.pid), "stat"), stat)
 	}
+	writeFile(t, filepath.Join(directory, "14", "stat"), "14 (nginx")
+	writeFile(t, filepath.Join(directory, "30", "status"), "")
 	for name, want := range map[string][]int{"nginx": {10}, "a (b) c": {13}, "twice": {15, 16}, "none": nil} {
 		t.Run(name, func(t *testing.T) {
-			got, err := named(processes, name)
+			got, err := named(directory, name)
 			slices.Sort(got)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%v, %v, want %v", got, err, want)
 			}
 		})
 	}
-	_, err := named(os.DirFS(filepath.Join(t.TempDir(), "none")), "x")
+	_, err := named(filepath.Join(directory, "none"), "x")
 	check(t, err, "list the processes")
 }
 
-func FuzzParseStat(f *testing.F) {
-	f.Add("10 (nginx) S 1 10")
-	f.Add("10 )nginx( S")
-	f.Fuzz(func(t *testing.T, stat string) {
-		if name, _, ok := parseStat(stat); ok && !strings.Contains(stat, "("+name+")") {
-			t.Errorf("%q out of %q", name, stat)
-		}
-	})
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestSocketsAt(t *testing.T) {

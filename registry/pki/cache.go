@@ -4,11 +4,12 @@
 package pki
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
+
+	"k8s.io/utils/lru"
 )
 
 // Cache parses each PEM once. Its key is the content, so it needs no invalidation. It keeps the results, errors
@@ -16,17 +17,15 @@ import (
 // pointer: the signer at the end of each leaf's chain exists once. CheckKey is cached likewise. Safe for concurrent
 // use.
 type Cache struct {
-	max  int
-	keys *checkedKeys
+	keys   *checkedKeys
+	recent *lru.Cache // of *entry by the hash of the PEM
 
+	// mu is held while an entry is added: interned are the certificates of the entries.
 	mu       sync.Mutex
-	entries  map[[sha256.Size]byte]*list.Element
-	recent   *list.List // of *entry, the most recently used first
 	interned map[Fingerprint]*internedCertificate
 }
 
 type entry struct {
-	key   [sha256.Size]byte
 	certs []*Certificate
 	err   error
 }
@@ -39,13 +38,9 @@ type internedCertificate struct {
 
 // NewCache returns an empty cache for the results of maxEntries PEMs. It holds at least one.
 func NewCache(maxEntries int) *Cache {
-	return &Cache{
-		max:      max(maxEntries, 1),
-		keys:     newCheckedKeys(max(maxEntries, 1)),
-		entries:  map[[sha256.Size]byte]*list.Element{},
-		recent:   list.New(),
-		interned: map[Fingerprint]*internedCertificate{},
-	}
+	c := &Cache{keys: newCheckedKeys(max(maxEntries, 1)), interned: map[Fingerprint]*internedCertificate{}}
+	c.recent = lru.NewWithEvictionFunc(max(maxEntries, 1), func(_ lru.Key, evicted any) { c.release(evicted.(*entry)) })
+	return c
 }
 
 // Chain is a cached ParseChain. The caller owns the slice.
@@ -54,24 +49,14 @@ func (c *Cache) Chain(data []byte) ([]*Certificate, error) {
 		return nil, fmt.Errorf("PEM of %d bytes: %w", len(data), ErrTooLarge)
 	}
 	key := sha256.Sum256(data)
-	found := c.lookup(key)
-	if found == nil {
-		// Parse without the lock: at worst, two callers parse the same PEM at the same time.
-		certs, err := parseChain(data, c.parse)
-		found = c.insert(&entry{key: key, certs: certs, err: err})
+	if known, ok := c.recent.Get(key); ok {
+		found := known.(*entry)
+		return slices.Clone(found.certs), found.err
 	}
+	// Parse without the lock: at worst, two callers parse the same PEM at the same time.
+	certs, err := parseChain(data, c.parse)
+	found := c.insert(key, &entry{certs: certs, err: err})
 	return slices.Clone(found.certs), found.err
-}
-
-func (c *Cache) lookup(key [sha256.Size]byte) *entry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.entries[key]
-	if !ok {
-		return nil
-	}
-	c.recent.MoveToFront(element)
-	return element.Value.(*entry)
 }
 
 // parse returns a certificate that another entry already holds, or parses it.
@@ -92,28 +77,17 @@ func (c *Cache) known(fingerprint Fingerprint) *Certificate {
 }
 
 // insert returns the entry that stays: another caller may have inserted the same PEM first.
-func (c *Cache) insert(e *entry) *entry {
+func (c *Cache) insert(key [sha256.Size]byte, e *entry) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if element, ok := c.entries[e.key]; ok {
-		return element.Value.(*entry)
+	if known, ok := c.recent.Get(key); ok {
+		return known.(*entry)
 	}
 	for i, cert := range e.certs {
 		e.certs[i] = c.acquire(cert)
 	}
-	c.entries[e.key] = c.recent.PushFront(e)
-	if c.recent.Len() > c.max {
-		c.evict(c.recent.Back())
-	}
+	c.recent.Add(key, e)
 	return e
-}
-
-func (c *Cache) evict(element *list.Element) {
-	e := c.recent.Remove(element).(*entry)
-	delete(c.entries, e.key)
-	for _, cert := range e.certs {
-		c.release(cert.Fingerprint)
-	}
 }
 
 func (c *Cache) acquire(cert *Certificate) *Certificate {
@@ -126,10 +100,13 @@ func (c *Cache) acquire(cert *Certificate) *Certificate {
 	return known.cert
 }
 
-func (c *Cache) release(fingerprint Fingerprint) {
-	known := c.interned[fingerprint]
-	known.uses--
-	if known.uses == 0 {
-		delete(c.interned, fingerprint)
+// release gives up the certificates of an evicted entry. The caller of Add holds mu.
+func (c *Cache) release(e *entry) {
+	for _, cert := range e.certs {
+		known := c.interned[cert.Fingerprint]
+		known.uses--
+		if known.uses == 0 {
+			delete(c.interned, cert.Fingerprint)
+		}
 	}
 }

@@ -4,31 +4,26 @@
 package pki
 
 import (
-	"container/list"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"sync"
+
+	"k8s.io/utils/lru"
 )
 
 // checkedKeys caches, for the most recently used pairs, whether the key belongs to the certificate. It holds no key
 // and cannot confirm a guess of one: an entry's ID is a MAC under a secret of this process.
 type checkedKeys struct {
-	max    int
 	secret [sha256.Size]byte
-
-	mu      sync.Mutex
-	entries map[[sha256.Size]byte]*list.Element
-	recent  *list.List // of *checkedKey, the most recently used first
+	recent *lru.Cache // of checkedKey by ID
 }
 
 type checkedKey struct {
-	id  [sha256.Size]byte
 	err error
 }
 
 func newCheckedKeys(most int) *checkedKeys {
-	c := &checkedKeys{max: most, entries: map[[sha256.Size]byte]*list.Element{}, recent: list.New()}
+	c := &checkedKeys{recent: lru.New(most)}
 	_, _ = rand.Read(c.secret[:]) // rand.Read never returns an error.
 	return c
 }
@@ -41,11 +36,11 @@ func (c *Cache) CheckKey(cert *Certificate, keyPEM []byte) error {
 		return err
 	}
 	id := c.keys.id(cert, keyPEM)
-	if known := c.keys.lookup(id); known != nil {
-		return known.err
+	if known, ok := c.keys.recent.Get(id); ok {
+		return known.(checkedKey).err
 	}
 	_, err := matchKey(cert, keyPEM)
-	c.keys.insert(&checkedKey{id: id, err: err})
+	c.keys.recent.Add(id, checkedKey{err: err})
 	return err
 }
 
@@ -55,27 +50,4 @@ func (c *checkedKeys) id(cert *Certificate, keyPEM []byte) (id [sha256.Size]byte
 	mac.Write(keyPEM)
 	mac.Sum(id[:0])
 	return id
-}
-
-func (c *checkedKeys) lookup(id [sha256.Size]byte) *checkedKey {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.entries[id]
-	if !ok {
-		return nil
-	}
-	c.recent.MoveToFront(element)
-	return element.Value.(*checkedKey)
-}
-
-func (c *checkedKeys) insert(k *checkedKey) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.entries[k.id]; ok {
-		return
-	}
-	c.entries[k.id] = c.recent.PushFront(k)
-	if c.recent.Len() > c.max {
-		delete(c.entries, c.recent.Remove(c.recent.Back()).(*checkedKey).id)
-	}
 }

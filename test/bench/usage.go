@@ -5,43 +5,25 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
-)
 
-// ticksPerSecond is USER_HZ, the unit of times in /proc, which is 100 on every architecture that Go runs Linux on.
-const ticksPerSecond = 100
+	"github.com/prometheus/procfs"
+)
 
 // cpuSeconds is the user and system time that a process has used, all threads together.
 func cpuSeconds(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := statOf(pid)
 	if err != nil {
 		return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)
 	}
-	seconds, err := parseStat(string(text))
-	if err != nil {
-		return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)
-	}
-	return seconds, nil
+	return stat.CPUTime(), nil
 }
 
-// parseStat reads utime and stime. They are counted from the last parenthesis: the name before it may hold anything.
-func parseStat(text string) (float64, error) {
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const utime, stime = 11, 12
-	if len(fields) <= stime {
-		return 0, fmt.Errorf("/proc/PID/stat has %d fields behind the name", len(fields))
+func statOf(pid int) (procfs.ProcStat, error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return procfs.ProcStat{}, err
 	}
-	var sum uint64
-	for _, field := range []string{fields[utime], fields[stime]} {
-		ticks, err := strconv.ParseUint(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("parse ticks: %w", err)
-		}
-		sum += ticks
-	}
-	return float64(sum) / ticksPerSecond, nil
+	return process.Stat()
 }
 
 // memory is the resident set of a process in MiB: now, and its largest so far.
@@ -51,31 +33,14 @@ type memory struct {
 }
 
 func memoryOf(pid int) (memory, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return memory{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
-	return parseStatus(string(text))
-}
-
-func parseStatus(text string) (memory, error) {
-	var m memory
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(line, ":")
-		var field *float64
-		switch name {
-		case "VmRSS":
-			field = &m.Now
-		case "VmHWM":
-			field = &m.Peak
-		default:
-			continue
-		}
-		kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 64)
-		if err != nil {
-			return memory{}, fmt.Errorf("parse %s: %w", name, err)
-		}
-		*field = kib / 1024
+	status, err := process.NewStatus()
+	if err != nil {
+		return memory{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
-	return m, nil
+	const mebibyte = 1 << 20
+	return memory{Now: float64(status.VmRSS) / mebibyte, Peak: float64(status.VmHWM) / mebibyte}, nil
 }

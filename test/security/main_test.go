@@ -71,9 +71,9 @@ func modelBorders() []modelBorder {
 		}},
 		{name: "memory", inside: "registry/view/inventory", test: "TestHeapHoldsNoParsedKey", without: []edit{
 			{"registry/pki/checkedkeys.go", `	_, err := matchKey(cert, keyPEM)
-	c.keys.insert(`, `	key, err := matchKey(cert, keyPEM)
+	c.keys.recent.Add(`, `	key, err := matchKey(cert, keyPEM)
 	leaked = append(leaked, key)
-	c.keys.insert(`},
+	c.keys.recent.Add(`},
 			{"registry/pki/checkedkeys.go", `type checkedKey struct {`, `var leaked []any
 
 type checkedKey struct {`},

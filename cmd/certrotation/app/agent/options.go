@@ -5,7 +5,6 @@ package agent
 
 import (
 	"net/http"
-	"os"
 	"time"
 
 	cliflag "k8s.io/component-base/cli/flag"
@@ -94,4 +93,4 @@ func (o *Options) addReload(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&o.ReloadTimeout, "reload-timeout", o.ReloadTimeout, "How long a reload may take.")
 }
 
-var processes = os.DirFS("/proc")
+const processes = "/proc"
