@@ -96,7 +96,7 @@ func TestCheckKey(t *testing.T) {
 		key := keyPEM(t, right)
 		id := cache.keys.id(right.Certificate, key)
 		told := errors.New("remembered")
-		cache.keys.insert(&checkedKey{id: id, err: told})
+		cache.keys.recent.Add(id, checkedKey{err: told})
 		if err := cache.CheckKey(right.Certificate, key); !errors.Is(err, told) {
 			t.Errorf("CheckKey: %v, want what is remembered", err)
 		}
