@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// reviewBatch is how many reviews of one round are measured, and reviewWarmup how many before them are not, of each writer.
+	// reviewBatch is how many reviews of each round are measured. reviewWarmup is how many each writer makes
+	// before.
 	reviewBatch, reviewWarmup = 400, 5
-	// bordersTimeout bounds one start of one build with all that is measured in it.
+	// bordersTimeout bounds one round of one build: its start and everything measured in it.
 	bordersTimeout = 10 * time.Minute
 )
 
-// reviewWriters are how many write at a time.
+// reviewWriters are the numbers of concurrent writers.
 var reviewWriters = []int{1, 16}
 
-// build is one of the builds that are compared, with what was measured of it.
+// build is one of the compared builds, with its measurements.
 type build struct {
 	name    string
 	install func(ctx context.Context, controllerFlags ...string) error
 
-	reviews  map[int]*paced // By the number of writers.
+	reviews  map[int]*paced // By number of writers.
 	issuance *paced
-	requests []float64 // Of the controller for a leaf, by round.
+	requests []float64 // Of the controller for each leaf, by round.
 }
 
-// paced is a measurement whose operations ran side by side, with how long each round took.
+// paced is a measurement of concurrent operations, with the duration of each round.
 type paced struct {
 	*measurement
 	operations int // In one round.
@@ -70,9 +71,9 @@ func (p *paced) spent(process string) []float64 {
 	return out
 }
 
-// borders compares builds: what certrotation costs with the borders of docs/security.md, and what it did before. Each round starts
-// both, one after the other and every second time in the opposite order, in a control plane of its own with the manifests of that
-// build.
+// borders measures the cost of the security borders in docs/security.md, compared with a former build. Each round
+// starts both builds one after the other, in alternating order. Each has a control plane of its own with its own
+// manifests.
 func (b *bench) borders(ctx context.Context) error {
 	builds, note, err := b.builds(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (b *bench) borders(ctx context.Context) error {
 	return nil
 }
 
-// builds are what is compared, and a note of what that is.
+// builds returns the compared builds, and a note that describes them.
 func (b *bench) builds(ctx context.Context) ([]*build, string, error) {
 	present := b.newBuild("present", b.install)
 	if b.opts.former == "" {
@@ -130,7 +131,7 @@ func (b *bench) newBuild(name string, install func(context.Context, ...string) e
 	return out
 }
 
-// bordersOnce is one round of one build, in a new control plane.
+// bordersOnce measures one round of one build, in a new control plane.
 func (b *bench) bordersOnce(ctx context.Context, at *build) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, bordersTimeout)
 	defer cancel()
@@ -148,14 +149,14 @@ func (b *bench) bordersOnce(ctx context.Context, at *build) (err error) {
 	took := time.Duration(m.Rounds[0].Milliseconds[0] * float64(time.Millisecond))
 	at.issuance.add(m.Rounds[0], took)
 	at.requests = append(at.requests, requests/float64(b.opts.leaves))
-	// What follows is about serve alone.
+	// The reviews measure serve alone.
 	if err := b.in.Controller.Stop(ctx); err != nil {
 		return err
 	}
 	return b.reviewRounds(ctx, at)
 }
 
-// reviewRounds measures the reviews of one round, with each number of writers.
+// reviewRounds measures the reviews of one round for each number of writers.
 func (b *bench) reviewRounds(ctx context.Context, at *build) error {
 	d := newDomain("bench-reviewed", pki.ECDSAP256, perNamespace-1)
 	if err := b.fill(ctx, d); err != nil {
@@ -185,7 +186,7 @@ func (b *bench) reviewRounds(ctx context.Context, at *build) error {
 	return nil
 }
 
-// replaceAll has each of the leaves replaced so many times, by a writer of its own.
+// replaceAll replaces each leaf as many times as times says, with one writer per leaf.
 func (b *bench) replaceAll(ctx context.Context, subjects []*subject, times int) (result round, took time.Duration, err error) {
 	before, err := b.cpu()
 	if err != nil {
@@ -215,7 +216,7 @@ func (b *bench) replaceAll(ctx context.Context, subjects []*subject, times int) 
 	return result, took, err
 }
 
-// benchmarks are the rounds as go test -bench would print them, a line for each.
+// benchmarks formats the rounds as go test -bench does, one line per round.
 func (at *build) benchmarks() string {
 	var out strings.Builder
 	for _, writers := range reviewWriters {

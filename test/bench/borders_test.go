@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// measured is a build with two rounds: the second took twice as long and twice the CPU time.
+// measured returns a build with two rounds. The second takes twice as long and twice the CPU time.
 func measured(name string, unit time.Duration) *build {
 	b := &bench{opts: options{leaves: 50}}
 	out := b.newBuild(name, nil)
@@ -38,7 +38,7 @@ func TestBordersTables(t *testing.T) {
 	}{
 		{
 			name: "reviews", table: reviewTable(builds, "note"),
-			// 1 operation a round has samples; the rate is of all 400.
+			// Only one operation per round has samples. The rate counts all 400.
 			want: [][]string{
 				{"former, 1", "2", "1500 (500)", "1990", "1500 (500)", "4500 (1500)", "300 (100)"},
 				{"present, 1", "2", "3000 (1000)", "3980", "3000 (1000)", "9000 (3000)", "150 (50.0)"},
@@ -74,7 +74,6 @@ func TestBordersTables(t *testing.T) {
 	}
 }
 
-// TestBordersForBenchstat: the rounds are read like the output of go test -bench, each as a repeat.
 func TestBordersForBenchstat(t *testing.T) {
 	got := parseBenchmarks(measured("former", time.Second).benchmarks())
 	want := []*goBenchmark{
@@ -87,7 +86,7 @@ func TestBordersForBenchstat(t *testing.T) {
 	}
 }
 
-// TestReviewBatch: every writer has as many reviews as any other.
+// TestReviewBatch: every writer makes the same number of reviews.
 func TestReviewBatch(t *testing.T) {
 	for _, writers := range reviewWriters {
 		if reviewBatch%writers != 0 {

@@ -19,10 +19,10 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// former is a build of another revision: what hack/bench.sh has put into a directory.
+// former is a build of another revision, in a directory that hack/bench.sh has filled.
 type former struct {
 	dir string
-	// revision is the commit, and the others are what --help of its programs prints.
+	// revision is the commit. The help texts are what --help of the programs prints.
 	revision, controllerHelp, serveHelp string
 }
 
@@ -44,7 +44,7 @@ func openFormer(ctx context.Context, dir string) (*former, error) {
 
 func (f *former) program() string { return filepath.Join(f.dir, "certrotation") }
 
-// formerPorts are on the loopback interface. A webhook of 0 is none: reviews come by the aggregated API.
+// formerPorts are on the loopback interface. webhook is 0 if reviews use the aggregated API.
 type formerPorts struct{ api, webhook, controller int }
 
 func (f *former) choosePorts() (formerPorts, error) {
@@ -62,7 +62,7 @@ func (f *former) choosePorts() (formerPorts, error) {
 	return p, nil
 }
 
-// hasFlag says whether the help of a program has a flag: borders came with flags, and took others away.
+// hasFlag reports whether the help of a program lists a flag: the flags of the builds differ.
 func hasFlag(help, name string) bool {
 	for field := range strings.FieldsSeq(help) {
 		if field == "--"+name {
@@ -72,7 +72,7 @@ func hasFlag(help, name string) bool {
 	return false
 }
 
-// serveArgs and controllerArgs are those of package installation, in the words of the former build.
+// serveArgs are the arguments that package installation uses, with the flags of the former build.
 func (f *former) serveArgs(kubeconfig string, p formerPorts) []string {
 	args := []string{
 		"serve", "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -135,10 +135,10 @@ func (b *bench) installFormer(ctx context.Context, f *former, controllerFlags ..
 	if err := b.applyFormer(ctx, f, p); err != nil {
 		return err
 	}
-	// The names of the fields that the other sections use; the rest of an Installation is about this build.
+	// Set only the fields that the other sections use. The rest of an Installation describes the present build.
 	b.in = &installation.Installation{Cluster: b.cluster}
 	b.controllerURL = fmt.Sprintf("http://127.0.0.1:%d", p.controller)
-	if hasFlag(f.controllerHelp, "allowed-cidrs") { // It came with the metrics behind authorization.
+	if hasFlag(f.controllerHelp, "allowed-cidrs") { // The flag exists since metrics require authorization.
 		b.controllerURL = fmt.Sprintf("https://127.0.0.1:%d", p.controller)
 	}
 	kubeconfig, err := b.accountKubeconfig(installation.Controller)
@@ -167,7 +167,7 @@ func (b *bench) installFormer(ctx context.Context, f *former, controllerFlags ..
 	return b.waitForFormer(ctx)
 }
 
-// applyFormer applies the definitions, waits until the API server knows them, and applies the rest.
+// applyFormer applies the CustomResourceDefinitions, waits until the API server serves them, and applies the rest.
 func (b *bench) applyFormer(ctx context.Context, f *former, p formerPorts) error {
 	overlay := filepath.Join(f.dir, "overlay")
 	if err := os.MkdirAll(overlay, 0o755); err != nil {
@@ -195,7 +195,7 @@ func (b *bench) applyFormer(ctx context.Context, f *former, p formerPorts) error
 	return nil
 }
 
-// accountKubeconfig has the rights of the ServiceAccount of one of our programs.
+// accountKubeconfig has the rights of the ServiceAccount of a certrotation program.
 func (b *bench) accountKubeconfig(program string) (string, error) {
 	user := account(program)
 	path, err := b.cluster.UserKubeconfig(user, "system:serviceaccounts", "system:serviceaccounts:"+installation.Namespace)
@@ -205,8 +205,8 @@ func (b *bench) accountKubeconfig(program string) (string, error) {
 	return path, nil
 }
 
-// waitForFormer waits until kube-apiserver reaches the API and the webhook: it fails closed until the controller has told it
-// whom to trust.
+// waitForFormer waits until kube-apiserver reaches the API and the webhook. The webhook fails closed until the
+// controller has injected its CA bundle.
 func (b *bench) waitForFormer(ctx context.Context) error {
 	if err := b.waitForCertificates(ctx, 0); err != nil {
 		return err

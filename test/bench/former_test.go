@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Pieces of what --help prints.
+// Excerpts of what --help prints.
 const (
 	helpBefore = "Usage:\n  certrotation serve [flags]\n\n      --secure-port int   The port.\n      --webhook-port int  The port of the webhook; see --secure-port.\n"
 	helpNow    = "Usage:\n  certrotation controller [flags]\n\n      --allowed-cidrs strings  What may be dialled.\n      --metrics-bind-address string\n"
@@ -42,7 +42,8 @@ func TestFormerIsStartedWithItsOwnFlags(t *testing.T) {
 		name   string
 		former former
 		ports  formerPorts
-		// Flags that are there, and that are not, of either program; the number of patches of the manifests.
+		// want and wantNo are flags that either program must and must not have; patches counts the patches of the
+		// manifests.
 		want, wantNo []string
 		patches      int
 	}{

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// ticksPerSecond is USER_HZ, the unit of times in /proc, which is 100 on every architecture that Go runs Linux on.
+// ticksPerSecond is USER_HZ, the unit of times in /proc. It is 100 on every Linux architecture that Go supports.
 const ticksPerSecond = 100
 
-// cpuSeconds is the user and system time that a process has used, all threads together.
+// cpuSeconds is the user and system time of a process, over all its threads.
 func cpuSeconds(pid int) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -26,7 +26,8 @@ func cpuSeconds(pid int) (float64, error) {
 	return seconds, nil
 }
 
-// parseStat reads utime and stime. They are counted from the last parenthesis: the name before it may hold anything.
+// parseStat reads utime and stime. It counts fields from the last parenthesis, because the name before it may
+// contain anything.
 func parseStat(text string) (float64, error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	const utime, stime = 11, 12
@@ -44,7 +45,7 @@ func parseStat(text string) (float64, error) {
 	return float64(sum) / ticksPerSecond, nil
 }
 
-// memory is the resident set of a process in MiB: now, and its largest so far.
+// memory is the resident set of a process in MiB: now, and its peak.
 type memory struct {
 	Now  float64 `json:"nowMiB"`
 	Peak float64 `json:"peakMiB"`

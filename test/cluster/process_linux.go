@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// processAttributes: a detached process gets a session of its own; any other dies with its parent, and has a process
-// group of its own so that Ctrl-C reaches only the parent, which then stops it in order.
+// processAttributes gives a detached process its own session. Any other process dies with its parent, and has its own
+// process group: Ctrl-C then reaches only the parent, which stops the process in order.
 func processAttributes(detach bool, namespaces uintptr) *syscall.SysProcAttr {
 	if detach {
 		return &syscall.SysProcAttr{Setsid: true, Cloneflags: namespaces}
@@ -20,15 +20,15 @@ func processAttributes(detach bool, namespaces uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces}
 }
 
-// processIdentity is the boot of this machine and the process's start time in clock ticks since then: together with the
-// process id no other process ever has the same. It is an error when there is no such process, or only its zombie.
+// processIdentity returns this machine's boot id and the process's start time in clock ticks since the boot. With the
+// process id they identify a process forever. It fails if the process does not exist or is a zombie.
 func processIdentity(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", err
 	}
-	// The second field is the program's name in parentheses and may hold anything, parentheses too. Behind the last one
-	// come the state (field 3 of proc(5)) and, 19 fields on, the start time (field 22).
+	// The second field is the program's name in parentheses, which may itself contain parentheses. After the last one
+	// come the state (field 3 of proc(5)) and, 19 fields later, the start time (field 22).
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 {
 		return "", fmt.Errorf("unexpected /proc/%d/stat: %q", pid, stat)
