@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// aggregate adds copies of the server's pair and of the bundle.
+// aggregate configures aggregates that hold copies of the server's pair and of the bundle.
 func (w *world) aggregate() *world {
 	w.config = editedConfiguration(w.config, func(s *configv1alpha1.RotationConfigurationSpec) {
 		s.Aggregate = &configv1alpha1.Aggregate{

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// memoized is a view that builds the namespace once, as the real one does until a source changes.
+// memoized is a view that builds the namespace once. The real one also builds only after a source changed.
 type memoized struct {
 	*view
 	namespace *inventory.Namespace
@@ -29,7 +29,8 @@ func (m *memoized) Namespace(namespace string) *inventory.Namespace {
 	return m.namespace
 }
 
-// withLeaves is a world with so many client leaves, each of a party that acknowledges and verifies the server.
+// withLeaves returns a world with n client leaves. Each belongs to a party that acknowledges and verifies the
+// server.
 func withLeaves(b *testing.B, clients int) *world {
 	w := newWorld(b)
 	spec, err := configv1alpha1.Load(&w.config.Spec, demo)
@@ -49,7 +50,7 @@ func withLeaves(b *testing.B, clients int) *world {
 	return w
 }
 
-// BenchmarkReview measures one review over HTTP but without a network: decoding, the decision, encoding.
+// BenchmarkReview measures decoding, decision and encoding of one review over HTTP, without a network.
 func BenchmarkReview(b *testing.B) {
 	small, medium, large := newWorld(b), withLeaves(b, 197), withLeaves(b, 997)
 

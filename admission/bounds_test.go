@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// oneAtATime is a handler with one place.
+// oneAtATime returns a handler that admits one review at a time.
 func oneAtATime(t *testing.T, w *world) *Handler {
 	t.Helper()
 	h := newHandler(t, viewOf(w), namespaceOf(false))
@@ -44,7 +44,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestBodyHasADeadline has a client that sends the beginning of a review and then nothing, over a real connection.
+// TestBodyHasADeadline: over a real connection, a client sends the beginning of a review and then nothing.
 func TestBodyHasADeadline(t *testing.T) {
 	w := newWorld(t)
 	h := oneAtATime(t, w)

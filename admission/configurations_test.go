@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// releasing takes their consent from these objects, from all if none is named.
+// releasing removes the consent annotation from the named objects, or from all if none is named.
 func (w *world) releasing(names ...string) *world {
 	release := func(annotations map[string]string, name string) map[string]string {
 		out := maps.Clone(annotations)
@@ -38,15 +38,14 @@ func (w *world) releasing(names ...string) *world {
 	return w
 }
 
-// with is a world that has another configuration.
 func (w *world) with(c *configv1alpha1.RotationConfiguration) *world {
 	out := w.clone()
 	out.config = c
 	return out
 }
 
-// TestConfigurationEdits: what the rules are is told in registry/trust; here they are asked for, by what the API server sends,
-// for presets and for domains that are written out.
+// TestConfigurationEdits sends edits as the API server does, for presets and for explicit domains. The tests of
+// registry/trust cover the rules themselves.
 func TestConfigurationEdits(t *testing.T) {
 	stable := newWorld(t)
 	released := stable.clone().releasing()
@@ -140,7 +139,7 @@ func TestConfigurationEdits(t *testing.T) {
 	}
 }
 
-// TestLeafThatIsNotNamed: a leaf that no configuration names counts by what it is, and not by what somebody calls it.
+// TestLeafThatIsNotNamed: the content of a leaf that no configuration names decides, not its labels.
 func TestLeafThatIsNotNamed(t *testing.T) {
 	w := newWorld(t).with(explicit("service-client-b"))
 	leaf := w.secrets["service-client-b"]
@@ -173,7 +172,7 @@ func TestLeafThatIsNotNamed(t *testing.T) {
 	}
 }
 
-// TestStaleConfigurationEdit: a view that is behind shows rest where a rotation is in flight.
+// TestStaleConfigurationEdit: the cached view shows no rotation while one is in flight.
 func TestStaleConfigurationEdit(t *testing.T) {
 	stable := newWorld(t)
 	v := &view{cached: stable.sources(), live: stable.clone().distribute().sources()}
@@ -184,7 +183,7 @@ func TestStaleConfigurationEdit(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfASpecIsJudged: a field that nobody compares could be changed without a look at what is in flight.
+// TestEveryFieldOfASpecIsJudged: a field that is not compared could change unchecked during a rotation.
 func TestEveryFieldOfASpecIsJudged(t *testing.T) {
 	whole := configv1alpha1.RotationConfigurationSpec{
 		Preset: &configv1alpha1.Preset{}, TrustDomains: []configv1alpha1.TrustDomain{{}}, NodeCIDRs: []string{"10.0.0.0/8"}, ServiceCIDRs: []string{"10.96.0.0/16"},

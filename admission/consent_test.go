@@ -14,14 +14,14 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestReviewConsent: an object that does not consent is its owner's, whatever configuration names it; to take consent is to let
-// the object go.
+// TestReviewConsent: the guard does not protect an object without consent, even if a configuration names it.
+// Removing the consent releases the object.
 func TestReviewConsent(t *testing.T) {
 	released := func(s *corev1.Secret) { delete(s.Annotations, trust.AnnotationConfiguration) }
 	bundleReleased := func(cm *corev1.ConfigMap) { delete(cm.Annotations, trust.AnnotationConfiguration) }
 	stable := newWorld(t).aggregate()
 	distributing := stable.clone().distribute()
-	// others is a world in which everything was there before, and nobody was asked.
+	// None of the objects of others consents.
 	others := stable.clone()
 	for name, s := range others.secrets {
 		others.secrets[name] = edited(s, released)

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// copies adds copies of the bundle and of the server's pair.
+// copies configures copies of the bundle and of the server's pair.
 func (w *world) copies() *world {
 	w.config = editedConfiguration(w.config, func(s *configv1alpha1.RotationConfigurationSpec) {
 		s.Copies = []configv1alpha1.Copy{
@@ -30,7 +30,7 @@ func (w *world) copies() *world {
 	return w
 }
 
-// TestReviewCopy: whatever is done to a copy is undone by the controller, so nothing is refused and everybody is told.
+// TestReviewCopy: the controller undoes any edit of a copy, so the guard admits it with a warning.
 func TestReviewCopy(t *testing.T) {
 	stable := newWorld(t).copies()
 	distributing := stable.clone().distribute()
@@ -73,8 +73,8 @@ func TestReviewCopy(t *testing.T) {
 	}
 }
 
-// TestReviewGate: people lower the annotation of the aggregate of bundles to have leaves signed at once. That is harmless
-// when nothing is in flight, and refused when something is.
+// TestReviewGate: people lower the annotation of the aggregate of bundles to have leaves signed at once. That is
+// harmless at rest and refused during a rotation.
 func TestReviewGate(t *testing.T) {
 	gate := func(value string) func(*corev1.ConfigMap) {
 		return func(cm *corev1.ConfigMap) {

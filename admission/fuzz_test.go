@@ -12,8 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// FuzzReview posts anything. The guard must not panic, must not read live state for what it cannot decode, and must
-// answer every review that it understood under its own UID.
+// FuzzReview posts arbitrary bodies. The guard must not panic, must read no live state for what it cannot decode,
+// and must answer every decoded review under its own UID.
 func FuzzReview(f *testing.F) {
 	w := newWorld(f).distribute()
 	server := w.secrets["service-server"]

@@ -24,9 +24,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden responses")
 
-// TestGolden sends testdata/NAME.request.json and compares the answer with testdata/NAME.response.json. A request is a
-// template, because certificates are made by the test: {{.name}} is the JSON of an object of the fixture. What comes
-// before the first dash of NAME is the state of the namespace.
+// TestGolden sends testdata/NAME.request.json and compares the answer with testdata/NAME.response.json. A request
+// is a template, because the test makes the certificates: {{.name}} is the JSON of a fixture object. The part of
+// NAME before the first dash is the state of the namespace.
 func TestGolden(t *testing.T) {
 	stable := newWorld(t)
 	distributing := stable.clone().distribute()

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestLiveReadsAreShared has a crowd ask while a read is under way: it is answered by one more read, that began after all of
-// them had come.
+// TestLiveReadsAreShared: all callers that arrive during a read share one more read, which begins after they
+// arrived.
 func TestLiveReadsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads, proceed := 0, make(chan struct{})
@@ -58,7 +58,8 @@ func TestLiveReadsAreShared(t *testing.T) {
 	})
 }
 
-// TestLiveReadsOfOthers: who leaves takes nothing from the others, and namespaces do not wait for each other.
+// TestLiveReadsOfOthers: a caller that gives up does not affect the others, and namespaces do not wait for each
+// other.
 func TestLiveReadsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

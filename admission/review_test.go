@@ -26,25 +26,24 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// answer is what a test expects of a review.
+// answer is the expected outcome of a review.
 type answer struct {
 	// Code is 0 if the edit is allowed.
 	Code       int32
 	Invariants []string
-	// LiveReads that the answer took.
+	// LiveReads is how many live reads the answer took.
 	LiveReads int
-	// Warned says that there is a warning.
+	// Warned reports whether the answer has a warning.
 	Warned bool
 }
 
-// edited returns a copy of a Secret that was changed.
 func edited(s *corev1.Secret, change func(*corev1.Secret)) *corev1.Secret {
 	s = s.DeepCopy()
 	change(s)
 	return s
 }
 
-// leaving is a Secret that was deleted and waits for its finalizers.
+// leaving returns a Secret that is deleted and waits for its finalizers.
 func leaving(s *corev1.Secret, besides ...string) *corev1.Secret {
 	return edited(s, func(s *corev1.Secret) {
 		s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: now}, append([]string{"example.com/first"}, besides...)
@@ -241,7 +240,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// explicit is the domain of the preset, written out, without some of its leaves.
+// explicit returns the preset's domain written out, without some of its leaves.
 func explicit(without ...string) *configv1alpha1.RotationConfiguration {
 	c := configuration("a", "b")
 	loaded, err := configv1alpha1.Load(&c.Spec, demo)
@@ -271,12 +270,12 @@ func evidenceOf(w *world) *configv1alpha1.RotationRecord {
 	return r
 }
 
-// broken is a configuration that was accepted before it was judged.
+// broken returns a configuration that no longer loads. It stands for one that was stored before the guard ran.
 func broken(c *configv1alpha1.RotationConfiguration) *configv1alpha1.RotationConfiguration {
 	return editedConfiguration(c, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset = nil })
 }
 
-// roster records that everybody counts whom the configuration names.
+// roster records that all configured members count.
 func (w *world) roster() *world {
 	roster := &trust.Roster{Signers: []string{"service-signer"}, Leaves: []string{"service-client-a", "service-client-b", "service-server"}}
 	for _, p := range inventory.Build(w.sources()).Domain("service").Parties {
@@ -302,7 +301,7 @@ func namespaceOf(terminating bool) *corev1.Namespace {
 	return ns
 }
 
-// ask reviews and checks what every answer must keep to.
+// ask reviews a request and checks what holds for every answer.
 func ask(t *testing.T, h *Handler, v *view, req *admissionv1.AdmissionRequest) answer {
 	t.Helper()
 	got, err := h.review(t.Context(), req)
@@ -382,22 +381,22 @@ func TestStaleView(t *testing.T) {
 	}
 }
 
-// The truth about the edited object is in the review: a second next CA is refused although the view has not seen the
-// first one.
+// TestOldObjectIsTheTruth: the review holds the old object. So the guard refuses a second next CA although the view
+// has not seen the first one.
 func TestOldObjectIsTheTruth(t *testing.T) {
 	stable := newWorld(t)
 	distributing := stable.clone().distribute()
 	second := stable.clone().distribute()
 	v := &view{cached: stable.sources(), live: stable.sources()}
 	got := ask(t, newHandler(t, v), v, request(t, distributing.secrets["service-signer"], second.secrets["service-signer"]))
-	// It has the name of the first, too.
+	// Both CAs have the same name.
 	want := answer{Code: 403, Invariants: []string{"ContentDecides", "OneRotation"}, LiveReads: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 }
 
-// A namespace that got its first configuration just now is not one without any.
+// TestNamespaceThatIsNotKnownYet: reviews wait until the view knows a namespace, whose first configuration may be new.
 func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	w := newWorld(t)
 	v := viewOf(w)
@@ -414,8 +413,8 @@ func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	}
 }
 
-// A namespace that has not opted in is of no concern: nothing is judged, waited for or read. But nobody may put a record
-// there that would count from the day of its consent.
+// TestUnmanagedNamespace: the guard ignores a namespace that has not opted in. It judges nothing, waits for nothing and
+// reads nothing. The exception is a new record, which would count as soon as the namespace opts in.
 func TestUnmanagedNamespace(t *testing.T) {
 	w := newWorld(t)
 	v := viewOf(w)

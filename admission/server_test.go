@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// post sends a body and returns status and answer.
+// post sends a body to the handler and returns the recorded response.
 func post(h http.Handler, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/validate?timeout=3s", body)
 	r.Header.Set("Content-Type", "application/json")
@@ -123,7 +123,7 @@ func TestAnswerEchoesTheUID(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with an edit, its keys are not in the answer.
+// TestAnswersHoldNoKey: a denial must not contain any part of a private key.
 func TestAnswersHoldNoKey(t *testing.T) {
 	w := newWorld(t)
 	server := w.secrets["service-server"]

@@ -37,7 +37,7 @@ const demo = "mtls-demo"
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// configuration is the preset mtls-service.
+// configuration returns one with the preset mtls-service.
 func configuration(clients ...string) *configv1alpha1.RotationConfiguration {
 	return &configv1alpha1.RotationConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: configv1alpha1.Kind},
@@ -53,15 +53,15 @@ func configuration(clients ...string) *configv1alpha1.RotationConfiguration {
 	}
 }
 
-// world is a namespace with the preset mtls-service, all of whose certificates exist.
+// world is a namespace with the preset mtls-service in which all certificates exist.
 type world struct {
 	t testing.TB
-	// active signs all leaves; next is made by distribute. foreign belongs to nobody.
+	// active signs all leaves. distribute makes next. foreign belongs to no trust domain.
 	active, next, foreign *pki.Pair
 	secrets               map[string]*corev1.Secret
 	configMaps            map[string]*corev1.ConfigMap
 	records               map[string]*configv1alpha1.RotationRecord
-	// config is nil where nothing is configured.
+	// config is nil if the namespace has no configuration.
 	config *configv1alpha1.RotationConfiguration
 }
 
@@ -80,7 +80,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// distribute begins a rotation: next exists, and is published.
+// distribute begins a rotation: it makes next and publishes it.
 func (w *world) distribute() *world {
 	w.next = w.authority("service-signer@2", now)
 	signer := w.secrets["service-signer"].DeepCopy()
@@ -97,12 +97,11 @@ func (w *world) distribute() *world {
 
 func leaves() []string { return []string{"service-server", "service-client-a", "service-client-b"} }
 
-// bundle is what is published.
 func (w *world) bundle() []byte {
 	return []byte(w.configMaps["service-ca-bundle"].Data[inventory.BundleKey])
 }
 
-// retire has the rotation come to its end, up to the removal of the old anchor.
+// retire advances a rotation until only the removal of the old anchor is left.
 func (w *world) retire() *world {
 	w.distribute()
 	signer := w.secret("service-signer", w.next)
@@ -114,7 +113,6 @@ func (w *world) retire() *world {
 	return w.observe(w.active, w.next)
 }
 
-// observe records that every member has loaded the anchors and presents its leaf.
 func (w *world) observe(anchors ...*pki.Pair) *world {
 	for party, leaf := range map[string]string{"server": "service-server", "client-a": "service-client-a", "client-b": "service-client-b"} {
 		o := trust.Observation{
@@ -164,7 +162,7 @@ func (w *world) authority(name string, at time.Time) *pki.Pair {
 	return pair
 }
 
-// leaf is a Secret as the controller writes it.
+// leaf returns a leaf's Secret as the controller writes it.
 func (w *world) leaf(name string, ca *pki.Pair) *corev1.Secret {
 	w.t.Helper()
 	usage := pki.ClientAuth
@@ -210,7 +208,7 @@ func (w *world) key(pair *pki.Pair) []byte {
 	return pem
 }
 
-// consent is the annotation of what the configuration may use.
+// consent returns the annotation by which objects consent to the configuration.
 func consent() map[string]string {
 	return map[string]string{trust.AnnotationConfiguration: "certrotation"}
 }
@@ -223,13 +221,12 @@ func configMap(name string, labels, data map[string]string) *corev1.ConfigMap {
 	}
 }
 
-// versioned is an object of the API.
 type versioned interface {
 	runtime.Object
 	metav1.Object
 }
 
-// stored is an object with a resource version of its content.
+// stored returns the object with a resource version that depends on its content.
 func stored[T versioned](t testing.TB, object T) T {
 	t.Helper()
 	out := object.DeepCopyObject().(T)
@@ -266,14 +263,14 @@ func (w *world) sources() *inventory.Sources {
 	return s
 }
 
-// clone returns a world that can be changed without changing this one.
+// clone returns a copy of the world. Edits of the copy leave the original alone.
 func (w *world) clone() *world {
 	out := *w
 	out.secrets, out.configMaps, out.records = maps.Clone(w.secrets), maps.Clone(w.configMaps), maps.Clone(w.records)
 	return &out
 }
 
-// view is an Inventory of fixed sources. Live reads are counted; they fail if there is no live state.
+// view is an Inventory of fixed sources. It counts live reads, which fail without live state.
 type view struct {
 	unsynced  bool
 	unmanaged bool
@@ -322,17 +319,17 @@ func (v *view) Live(ctx context.Context, namespace string) (*inventory.Sources, 
 	return v.live, nil
 }
 
-// viewOf is an Inventory that is up to date.
+// viewOf returns an Inventory that is up to date.
 func viewOf(w *world) *view { return &view{cached: w.sources(), live: w.sources()} }
 
-// newHandler returns a guard over a view and a cluster with those namespaces. Only the user "controller" writes
+// newHandler returns a guard over a view and a cluster with these namespaces. Only the user "controller" may write
 // records.
 func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	t.Helper()
 	return newHandlerOf(t, v, apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaces...))
 }
 
-// newHandlerOf makes a handler that reads from an API server.
+// newHandlerOf is newHandler over an existing API server.
 func newHandlerOf(t testing.TB, v *view, api *apifake.Server) *Handler {
 	t.Helper()
 	h, err := New(Config{
@@ -342,12 +339,12 @@ func newHandlerOf(t testing.TB, v *view, api *apifake.Server) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody here is slow but a slow machine.
+	// No source in these tests delays a live read, but the machine may be slow.
 	h.liveTimeout = time.Minute
 	return h
 }
 
-// request is a review request for an edit, as kube-apiserver makes it.
+// request returns the review request that kube-apiserver makes for an edit.
 func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRequest {
 	t.Helper()
 	req := &admissionv1.AdmissionRequest{
@@ -374,7 +371,7 @@ func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRe
 	return req
 }
 
-// addressOf says what an object is; the name of one that is not there is "".
+// addressOf returns name, kind and resource of an object. The name is "" if the object is absent.
 func addressOf(object runtime.Object) (string, metav1.GroupVersionKind, metav1.GroupVersionResource) {
 	own := func(kind, resource string) (metav1.GroupVersionKind, metav1.GroupVersionResource) {
 		group, version := configv1alpha1.GroupName, configv1alpha1.SchemeGroupVersion.Version

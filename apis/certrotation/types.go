@@ -16,7 +16,7 @@ const (
 	RoleLeaf   Role = "Leaf"
 )
 
-// Stage of the rotation of a trust domain. It is always derived from the current objects and never stored.
+// Stage of the rotation of a trust domain. It is derived from the current objects and never stored.
 type Stage string
 
 // Stages, in the order of the protocol.
@@ -44,7 +44,7 @@ type CertificateRotation struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// Spec is what the RotationConfiguration says about this certificate.
+	// Spec is what the RotationConfiguration declares for this certificate.
 	Spec CertificateRotationSpec
 	// Status is the observed state.
 	Status CertificateRotationStatus
@@ -89,70 +89,71 @@ type Certificate struct {
 	// NotBefore and notAfter bound the validity.
 	NotBefore metav1.Time
 	NotAfter  metav1.Time
-	// SignedBy is the fingerprint of the CA whose key made the signature, when that CA is known.
+	// SignedBy is the fingerprint of the CA whose key signed the certificate, if that CA is known.
 	SignedBy string
 }
 
-// TrustCount counts members by whether they trust the CA in question.
+// TrustCount counts the members that trust a CA.
 type TrustCount struct {
-	// Trusted is the number of members for which there is evidence that they trust the CA.
+	// Trusted is the number of members with evidence that they trust the CA.
 	Trusted int32
 	// Total is the number of members.
 	Total int32
-	// Unknown is the number of members without current evidence. No evidence is collected while no rotation is in
+	// Unknown is the number of members without current evidence. Evidence is collected only while a rotation is in
 	// flight.
 	Unknown int32
 }
 
-// MemberWaiver is a person's decision to continue without the evidence of a member.
+// MemberWaiver is a user's decision to continue without the evidence of a member.
 type MemberWaiver struct {
-	// Reason is the reason that was given for the waiver.
+	// Reason that the user gave for the waiver.
 	Reason string
-	// WaivedBy is the user who decided.
+	// WaivedBy is the user who made the waiver.
 	WaivedBy string
 	// Expires is when the waiver ends.
 	Expires metav1.Time
 }
 
-// MemberStatus is what is known about one member of a relying party.
+// MemberStatus is the state of one member of a relying party.
 type MemberStatus struct {
 	// Party is the relying party's name.
 	Party string
 	// Member is the member's name.
 	Member string
-	// Evidence is the kind of evidence that is configured for the party.
+	// Evidence is the configured kind of evidence of the party.
 	Evidence string
-	// Known is true if there is current evidence of the member, whether or not it shows trust. Evidence is not renewed
-	// while no rotation is in flight, so it lapses then.
+	// Known is true if the member has current evidence, even if that shows no trust. Evidence is renewed only while a
+	// rotation is in flight, and expires otherwise.
 	Known bool
-	// VerifiesNothing is true if the member only presents leaves, so that it has no anchor to load.
+	// VerifiesNothing is true if the member only presents leaves. It has no anchor to load.
 	VerifiesNothing bool
-	// Trusted is true if there is evidence that the member has loaded the newest CA of the trust domain.
+	// Trusted is true if evidence shows that the member has loaded the newest CA of the trust domain.
 	Trusted bool
-	// Delivered is true if there is evidence that the member presents the current version of every leaf that it holds.
+	// Delivered is true if evidence shows that the member presents the current version of each leaf that it holds.
 	Delivered bool
 	// LastChange is when the evidence of the member last changed.
 	LastChange *metav1.Time
-	// Reason says why no evidence is needed, if evidence is none, or what is assumed by the evidence that there is.
+	// Reason explains why no evidence is needed, for the evidence none. For other kinds it explains what the evidence
+	// assumes.
 	Reason string
-	// Waiver is the waiver that is in force for the member, if any.
+	// Waiver that is in force for the member, if any.
 	Waiver *MemberWaiver
-	// Message says why the member is not trusted or not delivered.
+	// Message explains why the member is not trusted or not delivered.
 	Message string
 }
 
 // Blocker is something that the rotation waits for.
 type Blocker struct {
-	// Party and member name the member that holds up the rotation, if any.
+	// Party and member name the member that blocks the rotation, if any.
 	Party  string
 	Member string
-	// Object is the object that holds up the rotation, as Kind/name, if any.
+	// Object that blocks the rotation, as Kind/name, if any.
 	Object string
 	// Reason is a machine-readable word in CamelCase.
 	Reason string
 	// Message explains the blocker and names the next step.
 	Message string
-	// Since is when the blocker began, if that is known.
+	// Since is when the blocker began, if known.
 	Since *metav1.Time
 }
 
@@ -162,25 +163,25 @@ type CertificateRotationStatus struct {
 	Stage Stage
 	// StageSince is when the stage began.
 	StageSince *metav1.Time
-	// StageDeadline is when the stage counts as overdue.
+	// StageDeadline is when the stage becomes overdue.
 	StageDeadline *metav1.Time
 	// Certificate is the leaf, or the active CA of a signer.
 	Certificate *Certificate
 	// Next is the CA that is being distributed and cannot sign yet.
 	Next *Certificate
-	// Previous are the CAs that were replaced and are kept until nothing needs them.
+	// Previous are the replaced CAs. Each is kept until nothing needs it.
 	Previous []Certificate
 	// RotatesAt is when the certificate is due for renewal.
 	RotatesAt *metav1.Time
-	// Trust counts the members that have loaded the CA that they need: for a signer every member, for a leaf those that
-	// verify it.
+	// Trust counts the members that have loaded the CA that they need: all members for a signer, the verifiers for a
+	// leaf.
 	Trust TrustCount
 	// Members are the members of the relying parties.
 	Members []MemberStatus
 	// Blockers are what the rotation waits for.
 	Blockers []Blocker
-	// Conditions are Ready, Progressing, Blocked and Degraded. For a signer they are followed by the conditions of the
-	// configuration's rollout, if it has one.
+	// Conditions are Ready, Progressing, Blocked and Degraded. A signer also has the conditions of the rollout of its
+	// configuration, if any.
 	Conditions []metav1.Condition
 }
 
@@ -192,7 +193,7 @@ type BundleStatus struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// Spec is what the RotationConfiguration says about this bundle.
+	// Spec is what the RotationConfiguration declares for this bundle.
 	Spec BundleStatusSpec
 	// Status is the observed state.
 	Status BundleStatusStatus
@@ -219,16 +220,16 @@ type BundleStatusSpec struct {
 // Anchor is one trust anchor of a bundle.
 type Anchor struct {
 	Certificate
-	// Slot is the slot of the signer that the anchor belongs to: active, next, previous, retired (an earlier CA of this
-	// signer) or foreign (a CA that is not of this signer).
+	// Slot of the signer that holds the anchor: active, next or previous. An earlier CA of the signer is retired, any
+	// other CA is foreign.
 	Slot string
-	// Leaves is how many live leaves chain to the anchor.
+	// Leaves is the number of live leaves that chain to the anchor.
 	Leaves int32
 	// Trust counts the members that have loaded the anchor.
 	Trust TrustCount
-	// SafeToRemove is true if nothing needs the anchor any more.
+	// SafeToRemove is true if nothing needs the anchor.
 	SafeToRemove bool
-	// Reason says why the anchor cannot be removed.
+	// Reason explains why the anchor cannot be removed.
 	Reason string
 }
 
@@ -252,7 +253,7 @@ type RotationRequest struct {
 
 	// Reason is recorded with the request. At most 256 characters.
 	Reason string
-	// Compromised is true if the key must not be trusted any longer than necessary.
+	// Compromised is true if trust in the key must end as soon as possible.
 	Compromised bool
 }
 
@@ -274,14 +275,14 @@ type RotationPlan struct {
 
 	// Target is the Secret that is rotated.
 	Target string
-	// Hash is computed over the steps: the plan that was shown and the plan that is executed have the same hash.
+	// Hash of the steps. Plans with the same hash have the same steps.
 	Hash string
 	// Steps are the steps of the rotation, in order.
 	Steps []PlanStep
-	// Blockers are what would hold up the rotation now.
+	// Blockers are what would block the rotation now.
 	Blockers []Blocker
-	// WouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once
-	// instead.
+	// WouldBreak lists the leaves that verifiers would refuse if the CA were distrusted at once, each with these
+	// verifiers.
 	WouldBreak []string
 }
 
@@ -289,11 +290,13 @@ type RotationPlan struct {
 type PlanStep struct {
 	// Stage is the stage in which the step happens.
 	Stage Stage
-	// Action is what is done, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.
+	// Action is the write that the step makes, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor,
+	// DestroyPrevious.
 	Action string
 	// Object is the object that is written, as Kind/name.
 	Object string
-	// WaitsFor are the members whose evidence the step needs, as PARTY/MEMBER, or PARTY alone where its member has its name.
+	// WaitsFor are the members whose evidence the step needs, as PARTY/MEMBER. A member with the name of its party is
+	// PARTY alone.
 	WaitsFor []string
 	// Message describes the step.
 	Message string
@@ -301,7 +304,7 @@ type PlanStep struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Acknowledgement is the body of the subresource acknowledge of a signer: a member reports what it has loaded.
+// Acknowledgement is the body of the subresource acknowledge of a signer. A member reports what it has loaded.
 type Acknowledgement struct {
 	metav1.TypeMeta
 
@@ -313,23 +316,23 @@ type Acknowledgement struct {
 	Trusts []string
 	// Presents are the fingerprints of the leaves that the member presents.
 	Presents []string
-	// Instance identifies the process among those of the member. Of a member that is a pod it is the UID of the pod, whose
-	// own token is needed. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of
-	// its processes have.
+	// Instance identifies one process of the member. For a pod it is the UID of the pod, and the report needs the
+	// token of that pod. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if
+	// all of its processes have.
 	Instance string
 	// StartedAt is when the process started.
 	StartedAt metav1.MicroTime
-	// ObservedAt is when the process looked at what it has loaded. A report that is too old, or from the future, is
+	// ObservedAt is when the process read what it has loaded. A report that is too old, or from the future, is
 	// refused.
 	ObservedAt metav1.MicroTime
-	// Expires is when the report ceases to count unless the process reports again. It is set in the response.
+	// Expires is when the report stops counting, unless the process reports again. It is set in the response.
 	Expires *metav1.MicroTime
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Waiver is the body of the subresource waive of a signer: rotations of its trust domain continue without the evidence
-// of one member.
+// Waiver is the body of the subresource waive of a signer. The rotation in flight, or else the next one, continues
+// without the evidence of one member.
 type Waiver struct {
 	metav1.TypeMeta
 
@@ -337,12 +340,12 @@ type Waiver struct {
 	Party string
 	// Member is the member's name. Defaults to the party's name.
 	Member string
-	// Reason says why the member need not be waited for. At most 256 characters.
+	// Reason explains why the rotation need not wait for the member. At most 256 characters.
 	Reason string
-	// ExpiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.
+	// ExpiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Set either this or expires.
 	ExpiresAfter *metav1.Duration
 	// Expires is when the waiver ends. A time in the past withdraws it.
 	Expires *metav1.Time
-	// WaivedBy is the user who decided. It is set in the response.
+	// WaivedBy is the user who made the waiver. It is set in the response.
 	WaivedBy string
 }

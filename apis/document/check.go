@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mostErrors is how many errors of a document are reported.
+// mostErrors bounds the reported errors of a document.
 const mostErrors = 20
 
-// checker finds aliases, anchors, merge keys, duplicate keys, and too many values or levels in the parsed nodes. The
-// conversion to JSON would report a duplicate by its line and not by its path.
+// checker finds aliases, anchors, merge keys, duplicate keys, and too many values or levels in the parsed nodes.
+// The conversion to JSON reports a duplicate by its line, not by its path.
 type checker struct {
 	errs   field.ErrorList
 	values int
-	// over means that the rest is not checked.
+	// over skips the rest of the document.
 	over bool
 }
 
@@ -80,7 +80,7 @@ func (c *checker) checkMapping(node *yaml.Node, path *field.Path, depth int) {
 	}
 }
 
-// orDocument names the root.
+// orDocument returns a name for the root, which has no path.
 func orDocument(path *field.Path) *field.Path {
 	if path == nil {
 		return field.NewPath("document")
@@ -92,6 +92,6 @@ func orDocument(path *field.Path) *field.Path {
 const (
 	// maxDepth of lists and mappings.
 	maxDepth = 64
-	// maxValues of a document, keys included. In memory each takes some 200 bytes while a document is read.
+	// maxValues of a document, keys included. Each takes about 200 bytes of memory while a document is read.
 	maxValues = 200000
 )

@@ -14,7 +14,7 @@ import (
 
 const limit = 1 << 20
 
-// laughs is the document in which each level stands for ten times the one before.
+// laughs returns a document of aliases in which each level expands to ten times the one before.
 func laughs() string {
 	var text strings.Builder
 	text.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -115,8 +115,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzToJSON: whatever the bytes are, ToJSON returns, and what it accepts is JSON of no more levels than allowed, that says what
-// the YAML says to another reader.
+// FuzzToJSON: accepted documents become valid JSON of at most maxDepth levels, and do not expand for another
+// reader.
 func FuzzToJSON(f *testing.F) {
 	for _, seed := range []string{"a: 1\n", "{a: [1, 2]}", "- x\n- y\n", "a: &x 1\nb: *x\n", "a:\n  <<: {y: 1}\n", `{"a": "\"["}`, "? a\n: b\n", "!!binary aGk=\n", "a: |\n  x\n"} {
 		f.Add([]byte(seed))

@@ -18,8 +18,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// ToJSON converts a single document of YAML or JSON of at most limit bytes. If something at a certain place is refused,
-// the error is an aggregate of field errors with the path of that place.
+// ToJSON converts one document of YAML or JSON of at most limit bytes. If it refuses a part of the document, the
+// error is an aggregate of field errors with the paths.
 func ToJSON(data []byte, limit int) ([]byte, error) {
 	if err := checkSize(data, limit); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func ToJSON(data []byte, limit int) ([]byte, error) {
 	return sigsyaml.YAMLToJSONStrict(data)
 }
 
-// Unmarshal reads a single document of at most limit bytes into an object of the API. With strict, a field that the object does
-// not have is an error.
+// Unmarshal reads one document of at most limit bytes into an API object. With strict, an unknown field is an
+// error.
 func Unmarshal(data []byte, limit int, into any, strict bool) error {
 	converted, err := ToJSON(data, limit)
 	if err != nil {
@@ -65,7 +65,7 @@ func checkSize(data []byte, limit int) error {
 	return nil
 }
 
-// checkYAML parses the document into nodes without converting any value, and checks them.
+// checkYAML parses the document into nodes without converting values, and checks the nodes.
 func checkYAML(data []byte) error {
 	if err := countLines(data); err != nil {
 		return err
@@ -89,14 +89,14 @@ func checkYAML(data []byte) error {
 	return nil
 }
 
-// looksLikeJSON reports whether a document begins as an object or a list of JSON does, as flow style of YAML does too.
+// looksLikeJSON reports whether a document begins like an object or a list in JSON. YAML in flow style does too.
 func looksLikeJSON(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return data[0] == '{' || data[0] == '['
 }
 
-// checkJSON bounds the number of values and their depth in one pass over the bytes. It is also a bound for the flow
-// style of YAML, in which values need the same characters.
+// checkJSON bounds the number of values and their depth in one pass over the bytes. It bounds YAML in flow style
+// too, whose values need the same characters.
 func checkJSON(data []byte) error {
 	depth, values, quoted := 0, 0, false
 	for i := 0; i < len(data); i++ {
@@ -123,8 +123,8 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// countLines bounds, before a parser is called, how many values a document can have: each value needs a line, or one of
-// the characters of flow style and of nested lists.
+// countLines bounds the number of values before a parser runs. Each value needs a line, or a character of flow
+// style or of a nested list.
 func countLines(data []byte) error {
 	values := 0
 	for _, c := range data {
@@ -132,7 +132,7 @@ func countLines(data []byte) error {
 		case '\n', ',', '[', '{', ':', '?', '-':
 			values++
 		}
-		// Text contains such characters too, so the bound is loose here and exact on the parsed document.
+		// Text contains these characters too. The parsed nodes are counted exactly.
 		if values > 4*maxValues {
 			return tooMany()
 		}
@@ -148,8 +148,8 @@ func tooMany() error {
 	return fmt.Errorf("more than %d values", maxValues)
 }
 
-// Split returns the documents of a file of at most limit bytes, in order, including those that hold nothing but
-// comments. The documents are not parsed.
+// Split returns the documents of a file of at most limit bytes, in order. It does not parse them. Documents that
+// hold only comments are included.
 func Split(data []byte, limit int) ([][]byte, error) {
 	if err := checkSize(data, limit); err != nil {
 		return nil, err

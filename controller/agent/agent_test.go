@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/test/kubeletvolume"
 )
 
-// TestWhatIsNotLoadedIsNotAcknowledged: the program does not reload, and the agent says so instead of reporting what is
-// mounted, for as long as it takes.
+// TestWhatIsNotLoadedIsNotAcknowledged: the program does not reload. The agent names the problem and does not
+// report what is mounted.
 func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
 	leaf, fresh := kubeletvolume.Leaf(t, former), kubeletvolume.Leaf(t, next)
@@ -52,7 +52,7 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 
 		p.mount(t, fresh, next)
 		w.pass(3 * time.Minute)
-		// What it still trusts counts, though it is mounted no more.
+		// The program still trusts the former anchor, so the agent reports it although it is not mounted any more.
 		w.reported(t, fresh, former, next)
 		w.shows(t, ReasonStillFormer, "still accepts authority "+string(former.Certificate.Fingerprint))
 		p.load(t, fresh, next)
@@ -88,7 +88,7 @@ func TestProgramThatHasReloadedIsNotReloaded(t *testing.T) {
 	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
 	leaf := kubeletvolume.Leaf(t, former)
 	p := newProgram(t, leaf, former)
-	p.mount(t, leaf, former, next) // after it has read its files
+	p.mount(t, leaf, former, next) // after the program has read its files
 	run(t, p, func(c *Config) { c.Reload = p }, func(t *testing.T, w *world) {
 		w.reported(t, leaf, former)
 		if w.asked() != 1 {
@@ -97,7 +97,8 @@ func TestProgramThatHasReloadedIsNotReloaded(t *testing.T) {
 	})
 }
 
-// TestFilesAreReportedAfterAReload: the weaker proof needs at least that.
+// TestFilesAreReportedAfterAReload: without a handshake as proof, the agent reports only after a successful
+// reload.
 func TestFilesAreReportedAfterAReload(t *testing.T) {
 	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
 	leaf := kubeletvolume.Leaf(t, former)
@@ -125,7 +126,8 @@ func TestFilesAreReportedAfterAReload(t *testing.T) {
 	})
 }
 
-// TestFaultsAreProblems: each has its reason and next step, and when it is put right the agent reports by itself.
+// TestFaultsAreProblems: each fault has its reason and next step. Once it is repaired, the agent reports without a
+// restart.
 func TestFaultsAreProblems(t *testing.T) {
 	ca, foreign := kubeletvolume.Authority(t, "ca"), kubeletvolume.Authority(t, "foreign")
 	twin := kubeletvolume.Authority(t, "ca")
@@ -210,7 +212,7 @@ func TestFaultsAreProblems(t *testing.T) {
 			}, func(t *testing.T, w *world) {
 				if tt.breaks != nil {
 					tt.breaks(t, w)
-					w.pass(7 * time.Minute) // a report is due meanwhile
+					w.pass(7 * time.Minute) // a report is due in this time
 				}
 				w.shows(t, tt.reason, tt.text)
 				if last := w.last(); tt.isReported && (last == nil || len(last.Trusts) != 0) {
@@ -228,14 +230,14 @@ func TestFaultsAreProblems(t *testing.T) {
 	}
 }
 
-// TestRestartIsNoticed: another process has not shown anything yet, and its report says when it was first seen.
+// TestRestartIsNoticed: after a restart of the program, the report has a later start time.
 func TestRestartIsNoticed(t *testing.T) {
 	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
 	leaf := kubeletvolume.Leaf(t, former)
 	p := newProgram(t, leaf, former)
 	run(t, p, nil, func(t *testing.T, w *world) {
 		began := w.last().StartedAt
-		// Between two looks.
+		// Restart between two checks of the agent.
 		w.stop()
 		p.mount(t, leaf, former, next)
 		w.load(t, leaf, former, next)
@@ -261,7 +263,7 @@ func TestClientCertificateIsPresented(t *testing.T) {
 	})
 }
 
-// verifies has the server ask for client certificates as given, and list nobody.
+// verifies has the server request client certificates by auth, and list no CA.
 func (p *program) verifies(t *testing.T, leaf *pki.Pair, auth tls.ClientAuthType) {
 	t.Helper()
 	p.load(t, leaf)

@@ -52,7 +52,7 @@ func TestHTTPReload(t *testing.T) {
 	check(t, (&HTTPReload{Method: http.MethodPost, URL: "http://127.0.0.1:1/"}).Reload(t.Context()), "connection refused")
 }
 
-// TestHTTPReloadEnds ends the reload once the program has got the request, which it never answers.
+// TestHTTPReloadEnds cancels the reload once the program has the request, which it never answers.
 func TestHTTPReloadEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -81,13 +81,13 @@ func TestExecReload(t *testing.T) {
 	}
 }
 
-// TestExecReloadEnds ends the reload once the command, which never ends by itself, says that it runs.
+// TestExecReloadEnds cancels the reload once the command has started. The command never ends by itself.
 func TestExecReloadEnds(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "runs")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Opened for writing too, or it would wait for the command.
+	// Open for writing too: opening only for reading waits for the command.
 	fifo, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestSignalReload(t *testing.T) {
 	if err := os.WriteFile(pid, []byte(strconv.Itoa(program.Process.Pid)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Not SIGHUP: whoever is started by nohup ignores it, and so do its children.
+	// Not SIGHUP: a process that nohup starts ignores it, and so do its children.
 	s := &SignalReload{Signal: syscall.SIGUSR1, PIDFile: pid}
 	check(t, s.Reload(t.Context()), "")
 	if err := program.Wait(); err == nil || err.Error() != "signal: user defined signal 1" {
@@ -207,7 +207,7 @@ func TestSocketsAt(t *testing.T) {
 	}
 }
 
-// TestListeners: each socket has a name of its own, and keeps it.
+// TestListeners: each socket has its own name and keeps it.
 func TestListeners(t *testing.T) {
 	names := map[string]bool{}
 	for range 2 {

@@ -27,7 +27,7 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// program is a server that loads what is mounted when it is told, and not before.
+// program is a server that loads the mounted files only when the test calls load.
 type program struct {
 	secret, bundle *kubeletvolume.Volume
 	pipes          pipenet.Network
@@ -35,12 +35,12 @@ type program struct {
 	mu       sync.Mutex
 	listener net.Listener
 	config   *tls.Config
-	// deaf is the error that a reload brings; reloads counts those that were asked for.
+	// deaf is the error that a reload returns. reloads counts the calls.
 	deaf    error
 	reloads int
 }
 
-// newProgram is a server that has loaded what is mounted, and does not listen yet.
+// newProgram returns a server that has loaded the mounted files and does not listen yet.
 func newProgram(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) *program {
 	t.Helper()
 	p := &program{secret: kubeletvolume.New(t), bundle: kubeletvolume.New(t)}
@@ -55,7 +55,6 @@ func (p *program) mount(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 	p.bundle.Swap(t, kubeletvolume.Bundle(anchors...))
 }
 
-// load has the server use what is given.
 func (p *program) load(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 	t.Helper()
 	certificate, err := dial.Certificate(leaf)
@@ -119,7 +118,7 @@ func answer(conn net.Conn, config *tls.Config) {
 		return
 	}
 	server := tls.Server(conn, config)
-	_ = server.Handshake() // what the agent sees of it is the test
+	_ = server.Handshake() // the agent's side is tested
 	_ = server.Close()
 }
 
@@ -129,7 +128,7 @@ func (p *program) stop() {
 	_ = p.listener.Close()
 }
 
-// Reload implements Reloader. It counts, and loads nothing by itself.
+// Reload implements Reloader. It counts the call and loads nothing.
 func (p *program) Reload(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +148,7 @@ func (p *program) answers(err error) {
 	p.deaf = err
 }
 
-// api keeps reports, or refuses them.
+// api stores reports, or refuses them.
 type api struct {
 	mu      sync.Mutex
 	refusal error
@@ -192,7 +191,7 @@ type world struct {
 	registry componentmetrics.KubeRegistry
 }
 
-// configOf proves on the program, which reloads by itself.
+// configOf returns a config without Reload, as for a program that reloads by itself.
 func configOf(p *program, a *api) Config {
 	return Config{
 		Certificate: p.secret.Path("tls.crt"), Anchors: p.bundle.Path("ca-bundle.crt"), Prove: &Prove{Address: "127.0.0.1:8443", network: p},
@@ -236,7 +235,7 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// reported fails unless the last report says this.
+// reported fails unless the last report has this leaf and these anchors.
 func (w *world) reported(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 	t.Helper()
 	last := w.last()
@@ -255,7 +254,7 @@ func (w *world) reported(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
 	}
 }
 
-// shows fails unless Health has the reason and the text, or is well if the reason is "".
+// shows fails unless Health has the reason and the text. The reason "" means healthy.
 func (w *world) shows(t *testing.T, reason reload.Reason, text string) {
 	t.Helper()
 	ok, health := w.agent.Health()

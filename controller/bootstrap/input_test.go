@@ -100,7 +100,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse holds for every input: it is refused or has nodes that are named and addressed, and it never panics.
+// FuzzParse: every input is refused, or yields nodes with a name and an address. It never panics.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(soundNode + "---\n" + soundMap))
 	f.Add(sample(f))

@@ -25,8 +25,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// kubeadmCA is an authority in the form in which kubeadm has it in /etc/kubernetes/pki/etcd, as `kubectl create secret tls`
-// stores it.
+// kubeadmCA is an authority as kubeadm stores it in /etc/kubernetes/pki/etcd, in the Secret that `kubectl create
+// secret tls` makes.
 func kubeadmCA(t *testing.T) *corev1.Secret {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -52,8 +52,8 @@ func kubeadmCA(t *testing.T) *corev1.Secret {
 	}
 }
 
-// TestKubeadmAdoption runs the controllers on what docs/kubeadm.md has a person apply: the CA of kubeadm stays the one that
-// signs, each node gets leaves of it, and one revision has the manifests of both static pods.
+// TestKubeadmAdoption runs the controllers on the objects of docs/kubeadm.md. The CA of kubeadm keeps signing,
+// each node gets leaves of it, and one revision has the manifests of both static pods.
 func TestKubeadmAdoption(t *testing.T) {
 	var data []byte
 	add := func(object any) {

@@ -27,7 +27,7 @@ const sampleNamespace = "openshift-etcd"
 
 func testNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// sample is what manifests/samples/etcd-nodes would apply, with its nodes.
+// sample returns the objects of manifests/samples/etcd-nodes and its nodes.
 func sample(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -110,15 +110,15 @@ func TestRenderSample(t *testing.T) {
 	}
 }
 
-// TestAdoption loads the result into another API server, which gives everything other UIDs and versions, and lets the
-// controller work on it: it changes nothing.
+// TestAdoption loads the result into another API server, with other UIDs and versions. The controller creates only
+// its records.
 func TestAdoption(t *testing.T) {
 	data := sample(t)
 	result := rendered(t, data)
 	for name, later := range map[string]time.Duration{"at once": 0, "an hour later": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			in := parsed(t, append(joined(result), nodesOf(t, data)...))
-			// The reverse order gives everything other versions and UIDs than it had.
+			// The reverse order gives the objects other versions and UIDs.
 			objects := in.known
 			slices.Reverse(objects)
 			api, err := NewAPI(testNow().Add(later), objects...)
@@ -143,7 +143,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// TestAdoptFinds that the manifests are not what was rendered.
+// TestAdoptFinds manifests that differ from the rendered ones.
 func TestAdoptFinds(t *testing.T) {
 	data := sample(t)
 	for name, tc := range map[string]struct {
@@ -176,7 +176,6 @@ func TestAdoptFinds(t *testing.T) {
 	}
 }
 
-// joined are all manifests as one file.
 func joined(result *Result) []byte {
 	var all bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(result.Manifests)) {
@@ -186,7 +185,7 @@ func joined(result *Result) []byte {
 	return all.Bytes()
 }
 
-// nodesOf are the documents of the nodes.
+// nodesOf returns the documents of the nodes.
 func nodesOf(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -199,7 +198,7 @@ func nodesOf(t *testing.T, data []byte) []byte {
 	return out.Bytes()
 }
 
-// TestRenderIsDeterministic but for keys, dates and what follows from them.
+// TestRenderIsDeterministic apart from keys, dates and what depends on them.
 func TestRenderIsDeterministic(t *testing.T) {
 	a, b := rendered(t, sample(t)), rendered(t, sample(t))
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(a.Manifests)), slices.Sorted(maps.Keys(b.Manifests))); diff != "" {
@@ -215,7 +214,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestOwnAuthority keeps a CA that somebody brings along.
+// TestOwnAuthority keeps a CA that the input has.
 func TestOwnAuthority(t *testing.T) {
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ours", Key: pki.ECDSAP256, Validity: 5 * 365 * 24 * time.Hour}, testNow().Add(-time.Hour))
 	if err != nil {

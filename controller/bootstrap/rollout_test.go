@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// unasked is a cluster that must not be asked: nothing is to be restarted.
+// unasked is a quorum checker that fails the test when called: nothing restarts.
 type unasked struct{ t *testing.T }
 
 func (u unasked) Check(context.Context, string, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
@@ -31,7 +31,7 @@ func (u unasked) Check(context.Context, string, string, *configv1alpha1.Quorum, 
 	return quorum.Observation{}, nil
 }
 
-// mirror is what kubelet shows of the manifest on its disk.
+// mirror returns the mirror pod of a node's manifest.
 func mirror(t *testing.T, node *Node) *corev1.Pod {
 	t.Helper()
 	manifest, err := nodepod.RenderManifest(node.Content.PodTemplate, nodepod.Values{
@@ -54,7 +54,7 @@ func mirror(t *testing.T, node *Node) *corev1.Pod {
 	return pod
 }
 
-// running is a cluster that was made from the result: its objects, its nodes with kubelets, and their mirror pods.
+// running is a cluster made from the result: its objects, nodes with kubelets, and mirror pods.
 func running(t *testing.T, data []byte, result *Result) *API {
 	t.Helper()
 	in := parsed(t, append(joined(result), nodesOf(t, data)...))
@@ -72,9 +72,9 @@ func running(t *testing.T, data []byte, result *Result) *API {
 	return api
 }
 
-// TestAdoptionByTheRollout lets the controller of the static pods work on a cluster that was made from the result: its
-// installer pods find revision 1 on every node as it is (cmd/certrotation/app/render shows that for the disks), and nothing
-// else happens: no revision, no restart, no change of any content.
+// TestAdoptionByTheRollout runs the controller of the static pods on a cluster made from the result. Its installer
+// pods find revision 1 on every node; cmd/certrotation/app/render tests that for the disks. It cuts no revision,
+// restarts nothing and changes no content.
 func TestAdoptionByTheRollout(t *testing.T) {
 	data := sample(t)
 	result := rendered(t, data)
@@ -97,7 +97,7 @@ func TestAdoptionByTheRollout(t *testing.T) {
 	cancel()
 	controller.Run(ended)
 
-	// What it may write: its own status, on which nodes the revision is, and what their installers mount.
+	// The controller may write its status, the nodes that have the revision, and what the installers mount.
 	own := []string{"configmaps/" + rollout.StatusName("etcd"), "configmaps/" + nodepod.StatusName(first), "serviceaccounts/installer-sa"}
 	for i := range result.Nodes {
 		own = append(own, "secrets/"+nodepod.NodeCopyName("etcd-all-certs", first, result.Nodes[i].Name))
@@ -132,7 +132,7 @@ func TestAdoptionByTheRollout(t *testing.T) {
 	}
 }
 
-// succeed ends the installer pods, as they end where everything is in its place.
+// succeed ends the installer pods successfully.
 func succeed(t *testing.T, api *API) {
 	t.Helper()
 	pods, err := api.client.CoreV1().Pods(sampleNamespace).List(t.Context(), metav1.ListOptions{})
@@ -152,7 +152,7 @@ func succeed(t *testing.T, api *API) {
 	}
 }
 
-// contents of all Secrets and ConfigMaps as text.
+// contents returns hashes of all Secrets and ConfigMaps.
 func contents(t *testing.T, api *API) map[string]string {
 	t.Helper()
 	secrets, configMaps := list[*corev1.Secret](api, sampleNamespace), list[*corev1.ConfigMap](api, sampleNamespace)

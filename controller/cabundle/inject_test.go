@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestInjectsEveryKind: each entry of each kind gets the anchors of the bundle, once, and nothing else is changed.
+// TestInjectsEveryKind: each entry of each kind gets the anchors of the bundle once. Nothing else changes.
 func TestInjectsEveryKind(t *testing.T) {
 	w, c := settled(t)
 	ca := w.domain().Signer.Active.CommonName
@@ -48,14 +48,15 @@ func annotated(source string) map[string]string {
 	return map[string]string{injection.Annotation: source}
 }
 
-// TestLeavesAlone: who did not agree, or names what is not there, has the target as it was, and an event that says why.
+// TestLeavesAlone: without consent or without an existing bundle, the target stays as it was and an event tells
+// why.
 func TestLeavesAlone(t *testing.T) {
 	const bundle = home + "/" + bundleName
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		change      func(*world)
 		certManager bool
-		// said is in the event; "" for none.
+		// said is a part of the event, "" for no event.
 		said string
 	}{
 		"it does not ask":               {annotations: nil},
@@ -103,7 +104,7 @@ func TestLeavesAlone(t *testing.T) {
 	}
 }
 
-// disagree takes the target out of the configuration.
+// disagree removes the target from the configuration.
 func disagree(w *world) {
 	cfg := w.configuration()
 	cfg.Generation++
@@ -111,14 +112,14 @@ func disagree(w *world) {
 	w.put(cfg)
 }
 
-// unadopt takes the consent from the bundle.
+// unadopt removes the consent from the bundle.
 func unadopt(w *world) {
 	bundle := w.configMap(bundleName)
 	delete(bundle.Annotations, trust.AnnotationConfiguration)
 	w.put(bundle)
 }
 
-// publish has a hand write these anchors into the bundle.
+// publish writes anchors into the bundle, as an edit by hand does.
 func (w *world) publish(anchors ...*pki.Certificate) {
 	bundle := w.configMap(bundleName)
 	bundle.Data[inventory.BundleKey] = string(pki.EncodeCertificates(anchors...))
@@ -136,7 +137,8 @@ func TestCertManagersAnnotation(t *testing.T) {
 	}
 }
 
-// TestFollows: a hand at the target is undone, a bundle that lost what is in use takes nothing, and a refusal that ends is said.
+// TestFollows: an edit of the target is undone, and a bundle that lost an anchor in use removes nothing. An event
+// tells when injection resumes.
 func TestFollows(t *testing.T) {
 	w, c := settled(t)
 	want := w.held(guard)
@@ -169,7 +171,8 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// TestWithdrawalTakesNothing: the target keeps what it has and follows no more.
+// TestWithdrawalTakesNothing: once the configuration no longer names the target, it keeps its anchors and does not
+// follow.
 func TestWithdrawalTakesNothing(t *testing.T) {
 	w, c := settled(t)
 	want := w.held(guard)
@@ -182,7 +185,8 @@ func TestWithdrawalTakesNothing(t *testing.T) {
 	}
 }
 
-// TestDecidesOnLiveReads: what has changed since it was seen is not written over, and is looked at again.
+// TestDecidesOnLiveReads: an object that changed since the decision is not overwritten, and its key is tried
+// again.
 func TestDecidesOnLiveReads(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"the target asks no more": func(w *world) {
@@ -217,7 +221,6 @@ func TestDecidesOnLiveReads(t *testing.T) {
 	}
 }
 
-// dropGuard deletes the target.
 func dropGuard(w *world) {
 	w.t.Helper()
 	if err := w.api.Drop(addressed(guard)); err != nil {
@@ -225,7 +228,7 @@ func dropGuard(w *world) {
 	}
 }
 
-// frozen is a cache that has not seen the last change.
+// frozen is a cache without the last change.
 type frozen struct {
 	*world
 

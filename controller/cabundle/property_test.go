@@ -21,18 +21,17 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// webhook is the server behind the target guard: it serves the leaf that it loaded last.
+// webhook is the server behind the target guard. It serves the leaf that it loaded last.
 type webhook struct {
 	*world
 
 	injector *Controller
 	serves   *pki.Certificate
-	// rotations are how many times another CA became active, and cuts how often a hand cut the bundle down.
+	// rotations counts how often another CA became active, and cuts how often the bundle lost its anchors.
 	rotations, cuts int
 	foreign         *pki.Certificate
 }
 
-// load has the server load its leaf again.
 func (w *webhook) load() {
 	o, err := w.api.Client.CoreV1().Secrets(home).Get(w.ctx(), serverLeaf, metav1.GetOptions{})
 	if err != nil {
@@ -45,7 +44,7 @@ func (w *webhook) load() {
 	w.serves = chain[0]
 }
 
-// trusted are the anchors that every entry of the target holds, of which kube-apiserver reports.
+// trusted returns the anchors that every entry of the target holds. kube-apiserver reports these.
 func (w *webhook) trusted() []pki.Fingerprint {
 	var all []pki.Fingerprint
 	counts := map[pki.Fingerprint]int{}
@@ -72,19 +71,19 @@ func (w *webhook) ask() {
 	w.put(made)
 }
 
-// inject is a look of the injector, which may fail because it was outdated.
+// inject has the injector work on the target once.
 func (w *webhook) inject() {
-	// A look that fails is one of those that come too early.
+	// An error is allowed: the injector may work on outdated data.
 	_ = w.injector.queue.Do(w.ctx(), key{target: guard})
 }
 
-// cut has a hand leave nothing in the bundle that anybody needs.
+// cut removes every anchor in use from the bundle.
 func (w *webhook) cut() {
 	w.cuts++
 	w.publish(w.foreign)
 }
 
-// dirty has a hand put an anchor in front that is nobody's, and spoil the order.
+// dirty adds a foreign anchor to the target, in front of the others.
 func (w *webhook) dirty() {
 	w.edit(guard, func(o *unstructured.Unstructured) {
 		entries, err := injection.Entries(configv1alpha1.InjectValidatingWebhook, o)
@@ -95,7 +94,7 @@ func (w *webhook) dirty() {
 	})
 }
 
-// verified says whether every entry of the target verifies what the server serves.
+// verified reports whether every entry of the target verifies the leaf that the server serves.
 func (w *webhook) verified() bool {
 	for _, entry := range w.entries(guard) {
 		ok := false
@@ -109,7 +108,7 @@ func (w *webhook) verified() bool {
 	return true
 }
 
-// TestNoCallFails: whatever the order of events, each entry of the target verifies the leaf that its server serves.
+// TestNoCallFails: in any order of events, each entry of the target verifies the leaf that its server serves.
 func TestNoCallFails(t *testing.T) {
 	rotations, cuts := 0, 0
 	property.Check(t, func(rt *rapid.T) {
@@ -131,7 +130,7 @@ func TestNoCallFails(t *testing.T) {
 		names := rapid.SampledFrom([]string{
 			"the rotation goes on", "the injector looks", "the watch delivers", "the server loads", "the server reports", "kube-apiserver reports",
 			"time passes", "a rotation is asked", "the target is edited", "the bundle is cut down",
-			// What has to go on for anything to happen.
+			// Draw these more often, so that rotations finish.
 			"the rotation goes on", "the rotation goes on", "the injector looks", "the watch delivers", "kube-apiserver reports", "the server reports",
 		})
 		for range rapid.IntRange(30, 90).Draw(rt, "steps") {

@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestRunFollowsAndRests runs the controller with its watches: targets that come, bundles that change and hands that edit are
-// followed, and at rest nothing is read or written.
+// TestRunFollowsAndRests runs the controller with its watches. It follows new targets, changed bundles and edits,
+// and reads and writes nothing at rest.
 func TestRunFollowsAndRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, time.Now())
@@ -80,7 +80,7 @@ func TestRunFollowsAndRests(t *testing.T) {
 	})
 }
 
-// TestOwnAPIServiceOnly: without being asked for more the controller watches one object.
+// TestOwnAPIServiceOnly: by default the controller watches only its own APIService.
 func TestOwnAPIServiceOnly(t *testing.T) {
 	w := newWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	c := w.injector(func(cfg *Config) { cfg.Every = false })
@@ -95,7 +95,8 @@ func TestOwnAPIServiceOnly(t *testing.T) {
 	}
 }
 
-// TestAnotherInstallation: who applies the manifests in a second namespace takes the API away from the first installation.
+// TestAnotherInstallation: applying the manifests in a second namespace takes the APIService from the first
+// installation.
 func TestAnotherInstallation(t *testing.T) {
 	w := newWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	c := w.injector(func(cfg *Config) { cfg.Installation = "certrotation-system" })

@@ -41,13 +41,12 @@ func running(t *testing.T, unserved apifake.Fault, change func(*world)) (w *worl
 	}
 }
 
-// pass lets time go by.
 func pass(long time.Duration) {
 	time.Sleep(long) //nolint:forbidigo // the clock of the bubble
 	synctest.Wait()
 }
 
-// unname takes the ClusterTrustBundle out of the configuration.
+// unname removes the ClusterTrustBundle from the configuration.
 func unname(w *world) {
 	cfg := w.configuration()
 	cfg.Generation++
@@ -56,12 +55,12 @@ func unname(w *world) {
 	w.put(cfg)
 }
 
-// TestKindThatIsNotServed: the configuration that names it says so, nothing is watched in vain, everything else goes on; and when
-// the kind is served the targets are found.
+// TestKindThatIsNotServed: an event on the configuration names the problem, and other kinds are still served. The
+// targets are found once the kind is served.
 func TestKindThatIsNotServed(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault apifake.Fault
-		// said is in the event.
+		// said is a part of the event.
 		said string
 	}{
 		"the API server does not have it": {apifake.NotServed, "RotationConfiguration/web: nothing is injected: the API server does not serve clustertrustbundles"},
@@ -99,7 +98,7 @@ func TestKindThatIsNotServed(t *testing.T) {
 	}
 }
 
-// TestNobodyNamesTheKind: where it is not served it is asked for once, and again when somebody names it.
+// TestNobodyNamesTheKind: a kind that is not served is listed once, and again when a configuration names it.
 func TestNobodyNamesTheKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var named *configv1alpha1.RotationConfiguration
@@ -128,7 +127,7 @@ func TestNobodyNamesTheKind(t *testing.T) {
 	})
 }
 
-// TestAnswerThatFails is asked for again: it says neither that the kind is served nor that it is not.
+// TestAnswerThatFails: an error that leaves open whether the kind is served is retried, without an event.
 func TestAnswerThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, end := running(t, apifake.Unavailable, nil)

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// begin makes the ClusterTrustBundle as people do: with the present content of the bundle.
+// begin makes the ClusterTrustBundle with the current content of the bundle, as a user does.
 func (w *world) begin(signerName string) {
 	w.register(trustBundle, annotated(home+"/"+bundleName))
 	w.edit(trustBundle, func(o *unstructured.Unstructured) {
@@ -27,8 +27,8 @@ func (w *world) begin(signerName string) {
 	})
 }
 
-// TestTrustBundleGoesOn: what holds its bundle already is not written; it gains what the bundle gains, and nothing else of it
-// is changed.
+// TestTrustBundleGoesOn: a target that holds the bundle is not written. It gets new anchors of the bundle, and
+// nothing else of it changes.
 func TestTrustBundleGoesOn(t *testing.T) {
 	for name, signerName := range map[string]string{"of no signer": "", "of a signer": "certrotation.dev/ca-bundles"} {
 		t.Run(name, func(t *testing.T) {

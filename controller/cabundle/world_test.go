@@ -39,7 +39,7 @@ const (
 	serverLeaf = "web-server"
 )
 
-// webConfig is the PKI of a webhook: kube-apiserver, which verifies its server by caBundles, reports what they hold.
+// webConfig is the PKI of a webhook. kube-apiserver verifies the server by caBundles and reports what they hold.
 const webConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
@@ -81,32 +81,32 @@ webhooks:
 spec: {group: demo, version: v1, service: {namespace: demo, name: web}}`,
 	{Kind: "CustomResourceDefinition", Name: "things.demo"}: `
 spec: {group: demo, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {namespace: demo, name: web}}}}}`,
-	// A real API server refuses to have none: TestTrustBundleGoesOn begins as people do.
+	// A real API server refuses an empty trustBundle. TestTrustBundleGoesOn starts with a valid one.
 	trustBundle: `
 spec: {trustBundle: ""}`,
 }
 
-// trustBundle is the target by which kube-apiserver does not verify.
+// trustBundle is a target that kube-apiserver does not verify by.
 var trustBundle = target{Kind: "ClusterTrustBundle", Name: "web"}
 
-// guard is the target that most tests are about.
+// guard is the target of most tests.
 var guard = target{Kind: "ValidatingWebhookConfiguration", Name: "guard"}
 
-// world is an API server, the real rotation controller over it, and targets that kube-apiserver would verify by.
+// world is an API server with targets, and the real rotation controller.
 type world struct {
 	t        rapid.TB
 	api      *apifake.Server
 	clock    *testclock.FakeClock
 	rotation *rotation.Controller
 	events   []string
-	// unmanaged says that the namespace is not managed any more.
+	// unmanaged is true if the namespace is no longer managed.
 	unmanaged bool
-	// reads and wrote are the requests for targets.
+	// reads counts the reads of targets, and wrote has the writes.
 	reads int
 	wrote []string
 	// fault may refuse a write of a target.
 	fault func() error
-	// unserved befalls whoever lists or watches ClusterTrustBundles, and asked are how many do.
+	// unserved is the fault of list and watch requests for ClusterTrustBundles. asked counts these requests.
 	unserved apifake.Fault
 	asked    int
 }
@@ -136,7 +136,7 @@ func newWorld(t rapid.TB, at time.Time) *world {
 	return w
 }
 
-// end ends the queues of controllers that have never run.
+// end ends the queue of a controller that never ran.
 func (w *world) end(c *Controller) {
 	over, end := context.WithCancel(w.ctx())
 	end()
@@ -153,7 +153,6 @@ func (w *world) put(o runtime.Object) {
 	}
 }
 
-// ofTarget says whether a request is about a target.
 func ofTarget(r *apifake.Request) bool {
 	for _, resource := range injection.Resources {
 		if r.Resource == resource {
@@ -163,7 +162,7 @@ func ofTarget(r *apifake.Request) bool {
 	return false
 }
 
-// watchRequests notes what is read and written of targets, and has a test refuse a write.
+// watchRequests records reads and writes of targets, and injects the faults of a test.
 func (w *world) watchRequests() {
 	w.api.ReadFault = func(r *apifake.Request) apifake.Fault {
 		switch {
@@ -187,7 +186,7 @@ func (w *world) watchRequests() {
 	}
 }
 
-// addressed is what a target is stored under.
+// addressed returns a target with kind and name only.
 func addressed(t target) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(injection.Resources[configv1alpha1.InjectionKind(t.Kind)].GroupVersion().WithKind(t.Kind))
@@ -195,7 +194,7 @@ func addressed(t target) *unstructured.Unstructured {
 	return o
 }
 
-// stored is a target as it is.
+// stored returns a target as the API server has it.
 func (w *world) stored(t target) *unstructured.Unstructured {
 	w.t.Helper()
 	o, ok := apifake.Get(w.api, addressed(t))
@@ -205,7 +204,7 @@ func (w *world) stored(t target) *unstructured.Unstructured {
 	return o
 }
 
-// register makes or replaces a target as a person would.
+// register creates or replaces a target, as a user does.
 func (w *world) register(t target, annotations map[string]string) {
 	w.t.Helper()
 	o := addressed(t)
@@ -216,7 +215,6 @@ func (w *world) register(t target, annotations map[string]string) {
 	w.put(o)
 }
 
-// edit changes a target as a person would.
 func (w *world) edit(t target, change func(*unstructured.Unstructured)) {
 	w.t.Helper()
 	o := w.stored(t)
@@ -224,7 +222,7 @@ func (w *world) edit(t target, change func(*unstructured.Unstructured)) {
 	w.put(o)
 }
 
-// metadataOf is what the metadata client sees of a target.
+// metadataOf returns a target as the metadata client reads it.
 func (w *world) metadataOf(t target) *metav1.PartialObjectMetadata {
 	o := w.stored(t)
 	return &metav1.PartialObjectMetadata{
@@ -235,7 +233,7 @@ func (w *world) metadataOf(t target) *metav1.PartialObjectMetadata {
 	}
 }
 
-// notice has the watch of a controller deliver a target as it is.
+// notice delivers the stored target through a controller's watch.
 func (w *world) notice(c *Controller, t target) {
 	w.t.Helper()
 	kept, err := annotationsOnly(w.metadataOf(t))
@@ -263,7 +261,7 @@ func (w *world) injector(change func(*Config)) *Controller {
 	return c
 }
 
-// held are the common names of the anchors of each caBundle of a target.
+// held returns the common names of the anchors, by caBundle of a target.
 func (w *world) held(t target) map[string][]string {
 	w.t.Helper()
 	out := map[string][]string{}
@@ -371,12 +369,11 @@ func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note s
 	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
 }
 
-// said counts the events that contain a text.
 func (w *world) said(text string) int {
 	return len(slices.DeleteFunc(slices.Clone(w.events), func(e string) bool { return !strings.Contains(e, text) }))
 }
 
-// rotate lets the rotation controller do what it may.
+// rotate runs the rotation controller until it writes nothing.
 func (w *world) rotate() {
 	w.t.Helper()
 	for range 20 {
@@ -389,7 +386,7 @@ func (w *world) rotate() {
 	w.t.Fatal("the rotation does not settle")
 }
 
-// turn is one look of the rotation controller.
+// turn reconciles the rotation controller once.
 func (w *world) turn() {
 	w.t.Helper()
 	if err := w.rotation.Reconcile(w.ctx(), home, "web"); err != nil {
@@ -397,7 +394,7 @@ func (w *world) turn() {
 	}
 }
 
-// report has a party acknowledge what it has loaded and presents.
+// report stores an acknowledgement of a party.
 func (w *world) report(party string, trusts, presents []pki.Fingerprint) {
 	w.t.Helper()
 	now := w.clock.Now()
@@ -410,7 +407,7 @@ func (w *world) report(party string, trusts, presents []pki.Fingerprint) {
 	w.put(made)
 }
 
-// settled is a world at rest, in which every target has been given what it asks for.
+// settled is a world at rest. Every target has the anchors that it asks for.
 func settled(t *testing.T) (*world, *Controller) {
 	t.Helper()
 	w := newWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
@@ -425,7 +422,7 @@ func settled(t *testing.T) (*world, *Controller) {
 	return w, c
 }
 
-// look has the injector look at a target that it has been told of.
+// look delivers a target to the injector and has it work on it once.
 func (w *world) look(c *Controller, t target) {
 	w.t.Helper()
 	w.notice(c, t)

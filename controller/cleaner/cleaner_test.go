@@ -60,18 +60,18 @@ spec:
 type world struct {
 	t   testing.TB
 	api *apifake.Server
-	// mu is for wrote alone: whatever else a test changes, it changes while the controller has nothing to do.
+	// mu guards only wrote. A test changes the other fields only while the controller is idle.
 	mu     sync.Mutex
 	wrote  []string
 	events []string
-	// unread is why there is no live read.
+	// unread is the error of live reads.
 	unread error
 	skew   clocks
 }
 
 var _ events.EventRecorder = (*world)(nil)
 
-// clocks are a rotation.Skew.
+// clocks is a rotation.Skew with a fixed answer.
 type clocks struct {
 	asked time.Duration
 	err   error
@@ -113,7 +113,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// consent is the annotation of what the configuration may use.
+// consent returns the annotation that lets the configuration use an object.
 func consent() map[string]string { return map[string]string{trust.AnnotationConfiguration: "mesh"} }
 
 func secretOf(name string, pair *pki.Pair, labels map[string]string) *corev1.Secret {
@@ -127,7 +127,7 @@ func secretOf(name string, pair *pki.Pair, labels map[string]string) *corev1.Sec
 	}
 }
 
-// become has the cluster consist of nodes.
+// become sets the nodes of the cluster.
 func (w *world) become(nodes ...string) {
 	w.t.Helper()
 	for _, node := range apifake.All(w.api, apifake.Live, &corev1.Node{}, "") {
@@ -144,7 +144,7 @@ func (w *world) become(nodes ...string) {
 	}
 }
 
-// put stores an object as somebody else would.
+// put stores an object as another client would.
 func (w *world) put(o runtime.Object) {
 	w.t.Helper()
 	o.(metav1.Object).SetNamespace(demo)
@@ -153,7 +153,7 @@ func (w *world) put(o runtime.Object) {
 	}
 }
 
-// drop deletes an object as somebody else would.
+// drop deletes an object as another client would.
 func (w *world) drop(o runtime.Object) {
 	w.t.Helper()
 	if err := w.api.Drop(o); err != nil {
@@ -161,7 +161,7 @@ func (w *world) drop(o runtime.Object) {
 	}
 }
 
-// preconditioned wants every deletion to say what it is about.
+// preconditioned fails the test if a deletion has no UID or resource version as precondition.
 func (w *world) preconditioned(r *apifake.Request) error {
 	if p := r.Preconditions; r.Verb == "delete" && (p == nil || p.UID == nil || p.ResourceVersion == nil) {
 		w.t.Errorf("%s is deleted whatever it is by now", r.Name)
@@ -175,7 +175,7 @@ func (w *world) note(r *apifake.Request) {
 	w.wrote = append(w.wrote, r.Verb+" "+r.Name)
 }
 
-// written are the writes since the last call.
+// written returns the writes since the last call.
 func (w *world) written() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +219,7 @@ func (w *world) ctx() context.Context {
 
 const recordC = "evidence.mesh.peers.c"
 
-// TestANodeLeaves runs the controller through the days: c left, b goes for a day.
+// TestANodeLeaves runs the controller for days: node c is gone, and node b is gone for one day.
 func TestANodeLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -257,7 +257,7 @@ func TestANodeLeaves(t *testing.T) {
 		if _, ok := w.secret("peer-b").Annotations[trust.AnnotationDeleteGraceStart]; ok {
 			t.Error("b is back and still marked")
 		}
-		// Nobody says anything any more: the deadline alone brings the deletion.
+		// Without any event, the deadline alone triggers the deletion.
 		time.Sleep(24*time.Hour - time.Second) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
 		if wrote := w.written(); len(wrote) > 0 {
@@ -288,7 +288,7 @@ func (w *world) secret(name string) *corev1.Secret {
 	return secret
 }
 
-// due marks what c has left behind as old enough.
+// due marks the leaf of c as orphaned for long enough.
 func (w *world) due() {
 	s := w.secret("peer-c")
 	s.Annotations[trust.AnnotationDeleteGraceStart] = time.Now().Add(-orphan.Grace).UTC().Format(time.RFC3339)
@@ -296,7 +296,7 @@ func (w *world) due() {
 	w.drop(&configv1alpha1.RotationRecord{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: recordC}})
 }
 
-// TestDeletionIsConfirmed has the world change between the decision and the deletion.
+// TestDeletionIsConfirmed changes the state between the decision and the deletion.
 func TestDeletionIsConfirmed(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -340,7 +340,7 @@ func TestDeletionIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestMarkOnAnOutdatedDecision writes nothing.
+// TestMarkOnAnOutdatedDecision: the Secret is not marked, because it changed since the cached read.
 func TestMarkOnAnOutdatedDecision(t *testing.T) {
 	w := newWorld(t)
 	w.api.Lag(apifake.Stale)

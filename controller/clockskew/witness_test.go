@@ -36,7 +36,7 @@ func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{Header: http.Header{"Date": []string{a.date}}}, nil
 }
 
-// holds says whether the model does nothing because of a skew.
+// holds reports whether the model refuses to act because of a skew.
 func holds(skew time.Duration, now time.Time) bool {
 	a := trust.Assess(&trust.Domain{
 		Namespace: "demo", Name: "web", Signer: trust.Signer{Object: trust.Object{Name: "signer"}}, ClockSkew: skew,
@@ -81,7 +81,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// renewedAt are the Leases of kubelets that have renewed them at those times; the zero time is for never.
+// renewedAt returns Leases of kubelets with these renew times. The zero time means never renewed.
 func renewedAt(times ...time.Time) []runtime.Object {
 	var out []runtime.Object
 	for i, at := range times {
@@ -98,7 +98,7 @@ func TestWitness(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
 		name string
-		// leases are how long before now each kubelet has renewed its own; server is how far the API server is behind.
+		// leases are the ages of the kubelets' Leases. server is how far the API server's clock is behind.
 		leases []time.Duration
 		server time.Duration
 		want   time.Duration
@@ -160,13 +160,13 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// TestWitnessIsAskedAsRarelyAsPossible counts the lists.
+// TestWitnessIsAskedAsRarelyAsPossible counts the list requests.
 func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
 		name   string
 		leases []time.Time
-		// next is when it is asked a second time.
+		// next is the time between two questions.
 		next  time.Duration
 		lists int
 	}{
@@ -201,7 +201,7 @@ func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 	}
 }
 
-// TestSkewIsSteady: what people are told must not change with every renewal of a Lease.
+// TestSkewIsSteady: the reported skew must not change with every renewal of a Lease.
 func TestSkewIsSteady(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := testclock.NewFakePassiveClock(start)
@@ -221,7 +221,7 @@ func TestSkewIsSteady(t *testing.T) {
 	}
 }
 
-// TestWitnessThatCannotBeAsked: what is not known is no ground to go on.
+// TestWitnessThatCannotBeAsked: a failed list is an error, not the absence of a skew.
 func TestWitnessThatCannotBeAsked(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
 	api := apifake.New(t, clock)

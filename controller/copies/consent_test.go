@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestConsent has a namespace accept copies, or not, while something is there already, or not.
+// TestConsent varies what the destination namespace accepts and what it already has.
 func TestConsent(t *testing.T) {
 	theirs := map[string][]byte{"tls.crt": []byte("theirs"), "tls.key": []byte("theirs")}
 	marked := func(source, label string) *corev1.Secret {
@@ -93,7 +93,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestConsentWithinTheNamespace: an object that was there says itself whether it may be written.
+// TestConsentWithinTheNamespace: an existing object is overwritten only if it consents itself.
 func TestConsentWithinTheNamespace(t *testing.T) {
 	tests := []struct {
 		name, consents, says string
@@ -138,7 +138,7 @@ func TestConsentWithinTheNamespace(t *testing.T) {
 	}
 }
 
-// TestBornWithConsent: what is made within the namespace says whose it is, and elsewhere it says nothing of that.
+// TestBornWithConsent: a new copy in the source namespace has the consent annotation, a copy elsewhere has not.
 func TestBornWithConsent(t *testing.T) {
 	w, _ := settled(t)
 	if got := w.configMap(home, "bundle-here").Annotations[trust.AnnotationConfiguration]; got != "certrotation" {
@@ -149,7 +149,7 @@ func TestBornWithConsent(t *testing.T) {
 	}
 }
 
-// TestConsentThatCannotBeRead is no consent, and no withdrawal.
+// TestConsentThatCannotBeRead is neither consent nor withdrawal.
 func TestConsentThatCannotBeRead(t *testing.T) {
 	for name, failure := range map[string]struct {
 		fault apifake.Fault
@@ -181,7 +181,7 @@ func TestConsentThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestNamedNamespaces needs no label: the installation has named them. The destination still has to accept.
+// TestNamedNamespaces: a namespace named to the controller needs no label. The destination must still accept.
 func TestNamedNamespaces(t *testing.T) {
 	w := newWorld(t, webConfig)
 	w.rotate()
@@ -201,7 +201,7 @@ func TestNamedNamespaces(t *testing.T) {
 	}
 }
 
-// TestNamespacesOfTheController: with a list of namespaces nothing else is touched.
+// TestNamespacesOfTheController: with a list of namespaces, the controller touches no other.
 func TestNamespacesOfTheController(t *testing.T) {
 	w := newWorld(t, webConfig)
 	w.rotate()

@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// same says whether all copies hold what their sources hold.
+// same reports whether all copies hold the content of their sources.
 func (w *world) same() bool {
 	leaf, copied := w.secret(home, client), w.secret(away, "client")
 	text := w.configMap(home, bundle).Data[inventory.BundleKey]
@@ -54,8 +54,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestCopiesFollowARotation looks after every write: whoever reads the copies can go on talking to whoever reads the
-// sources.
+// TestCopiesFollowARotation checks after every write that users of the copies and users of the sources can verify
+// each other.
 func TestCopiesFollowARotation(t *testing.T) {
 	w, c := settled(t)
 	old := w.domain().Signer.Active
@@ -106,7 +106,6 @@ func TestCopiesFollowARotation(t *testing.T) {
 	}
 }
 
-// TestNothingBadIsSpread has a foreign hand damage the sources.
 func TestNothingBadIsSpread(t *testing.T) {
 	setBundle := func(text string) func(w *world) {
 		return func(w *world) {
@@ -124,7 +123,7 @@ func TestNothingBadIsSpread(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		// before is done while everything is well.
+		// before runs first, while the sources are whole.
 		before, damage func(w *world)
 		says           string
 	}{
@@ -182,7 +181,7 @@ func TestNothingBadIsSpread(t *testing.T) {
 			w.rotate()
 			w.reconcile(c)
 			if strings.Contains(tt.says, "does not belong") || strings.Contains(tt.says, "cannot be read") || strings.Contains(tt.says, "restore") {
-				return // a person has to put that right
+				return // only a person can repair this
 			}
 			w.reconcile(c)
 			if !w.same() || w.said("CopyResumed") == 0 {
@@ -192,7 +191,6 @@ func TestNothingBadIsSpread(t *testing.T) {
 	}
 }
 
-// TestCopiesAreRestored has a foreign hand damage the copies.
 func TestCopiesAreRestored(t *testing.T) {
 	tests := map[string]func(w *world){
 		"the leaf is deleted":   func(w *world) { w.remove(away, w.secret(away, "client")) },
@@ -233,7 +231,7 @@ func TestCopiesAreRestored(t *testing.T) {
 	}
 }
 
-// TestObstacles has what only a person can put right, and then does.
+// TestObstacles creates an obstacle that only a person can remove, and removes it.
 func TestObstacles(t *testing.T) {
 	namespaceMissing := func(r *apifake.Request) error {
 		if r.Verb == "create" && r.Namespace == away {
@@ -314,10 +312,9 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// withoutCopies is webConfig of a domain that nobody copies.
 var withoutCopies, _, _ = strings.Cut(webConfig, "  copies:")
 
-// TestEveryWriteFails makes each write of the first copies fail once in each way.
+// TestEveryWriteFails makes each write of the first copies fail once with each fault.
 func TestEveryWriteFails(t *testing.T) {
 	for _, fault := range append(apifake.WriteFaults(), apifake.AlreadyExists) {
 		t.Run(string(fault), func(t *testing.T) {
@@ -343,7 +340,7 @@ func TestEveryWriteFails(t *testing.T) {
 	}
 }
 
-// TestOutdatedDecision has the source change between the decision and the write.
+// TestOutdatedDecision changes the source between the decision and the write.
 func TestOutdatedDecision(t *testing.T) {
 	w, c := settled(t)
 	for _, name := range []string{bundle, client} {

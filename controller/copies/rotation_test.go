@@ -16,7 +16,7 @@ func (w *world) domain() *trust.Domain { return w.Namespace(home).Domain("web") 
 
 func (w *world) stage() trust.Stage { return trust.Assess(w.domain(), w.clock.Now()).Stage }
 
-// step has the rotation controller do what it can, without anybody loading anything.
+// step runs the rotation controller until it writes nothing. No member reports meanwhile.
 func (w *world) step() {
 	w.t.Helper()
 	for range 20 {
@@ -32,7 +32,7 @@ func (w *world) step() {
 	w.t.Fatal("the rotation finds no end")
 }
 
-// rotate lets everybody follow until nothing is to be done.
+// rotate runs controller and members until nothing changes.
 func (w *world) rotate() {
 	w.t.Helper()
 	for range 20 {
@@ -55,7 +55,7 @@ func (w *world) request() {
 	w.put(home, made)
 }
 
-// acknowledge has every member report what is published and what is in its leaves.
+// acknowledge has every member report the published anchors and its own leaves.
 func (w *world) acknowledge() {
 	d := w.domain()
 	var trusts []pki.Fingerprint
@@ -84,7 +84,7 @@ func (w *world) acknowledge() {
 	}
 }
 
-// foreignCA is one that nobody knows.
+// foreignCA returns a CA that no bundle has.
 func (w *world) foreignCA() *pki.Pair {
 	w.t.Helper()
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "somebody else", Key: pki.ECDSAP256, Validity: time.Hour}, w.clock.Now())

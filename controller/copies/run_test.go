@@ -38,7 +38,7 @@ func (w *world) run() (c *Controller, stop func()) {
 	}
 }
 
-// TestRunRestoresAtOnce runs the controller with its watches: a copy that is deleted comes back, and at rest nothing is
+// TestRunRestoresAtOnce runs the controller with its watches. A deleted copy is restored, and at rest nothing is
 // read.
 func TestRunRestoresAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		if !w.same() || len(w.wrote) != 1 {
 			t.Errorf("not restored: writes %v", w.wrote)
 		}
-		// Somebody withdraws, and nobody else says anything.
+		// The destination withdraws its consent. No other event occurs.
 		w.agree(away, "demo/ConfigMap/web-bundle")
 		synctest.Wait()
 		if !slices.Contains(w.wrote, gone[1]) {
@@ -74,7 +74,7 @@ func TestRunRestoresAtOnce(t *testing.T) {
 	})
 }
 
-// TestRunLooksAgainInTime: a leaf that is valid in an hour is copied then, without an event.
+// TestRunLooksAgainInTime: a leaf that becomes valid in an hour is copied then, without an event.
 func TestRunLooksAgainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldAt(t, webConfig, time.Now())
@@ -98,7 +98,7 @@ func TestRunLooksAgainInTime(t *testing.T) {
 	})
 }
 
-// leafFrom replaces the leaf of the client by one that the signer signs, valid from start on.
+// leafFrom replaces the client's leaf by one of the signer that is valid from start on.
 func (w *world) leafFrom(start time.Time) {
 	w.t.Helper()
 	signer, secret := w.secret(home, "web-signer"), w.secret(home, client)
@@ -116,7 +116,7 @@ func (w *world) leafFrom(start time.Time) {
 	w.put(home, secret)
 }
 
-// TestRunFindsWhatIsNotWanted: after a restart a copy that nobody asks for is known by its label.
+// TestRunFindsWhatIsNotWanted: after a restart, the controller finds an unwanted copy by its label.
 func TestRunFindsWhatIsNotWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := settled(t)
@@ -138,7 +138,7 @@ func TestRunEndsBeforeTheFirstList(t *testing.T) {
 	c.Run(ctx)
 }
 
-// heldCopies is what the metric shows.
+// heldCopies returns the value of the metric.
 func heldCopies(t *testing.T, c *Controller) float64 {
 	t.Helper()
 	registry := metrics.NewKubeRegistry()
@@ -173,7 +173,7 @@ func TestLabelValue(t *testing.T) {
 	})
 }
 
-// TestPanic: a fault of ours in one copy stops that copy only.
+// TestPanic: a panic while working on one copy stops only this copy.
 func TestPanic(t *testing.T) {
 	w := newWorld(t, webConfig)
 	c := w.copies(nil)

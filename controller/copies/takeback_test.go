@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// gone are the deletions that take everything back from the other namespace.
+// gone are the deletions of all copies in the other namespace.
 var gone = []string{"delete configmaps elsewhere/web-bundle", "delete secrets elsewhere/client"}
 
 func (w *world) wroteSorted() []string {
@@ -24,7 +24,7 @@ func (w *world) wroteSorted() []string {
 	return out
 }
 
-// TestTakenBack withdraws what copies rest on.
+// TestTakenBack withdraws what copies depend on.
 func TestTakenBack(t *testing.T) {
 	unmanaged := func(w *world) { w.manage(home, false) }
 	dropped := func(w *world) { w.put(home, configuration(w.t, withoutCopies)) }
@@ -59,7 +59,7 @@ func TestTakenBack(t *testing.T) {
 			tt.withdraw(w)
 			w.wrote = nil
 			for range 3 {
-				// What is held is an error to be looked at again.
+				// The controller returns an error for a held copy, so that it is retried.
 				_ = c.Reconcile(w.ctx(), home)
 			}
 			if diff := cmp.Diff(tt.wrote, w.wroteSorted()); diff != "" {
@@ -69,7 +69,7 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestTakenBackAndGivenAgain: who agrees again has the copies again.
+// TestTakenBackAndGivenAgain: a destination that accepts again gets the copies again.
 func TestTakenBackAndGivenAgain(t *testing.T) {
 	w, c := settled(t)
 	w.agree(away, "")
@@ -83,7 +83,7 @@ func TestTakenBackAndGivenAgain(t *testing.T) {
 	}
 }
 
-// TestTakenBackFromOthers: what others have put into a copy, and what is no copy, stays.
+// TestTakenBackFromOthers: foreign data in a copy stay, and so do objects that are no copies.
 func TestTakenBackFromOthers(t *testing.T) {
 	w, c := settled(t)
 	secret, cm := w.secret(away, "client"), w.configMap(away, bundle)
@@ -110,7 +110,7 @@ func TestTakenBackFromOthers(t *testing.T) {
 	}
 }
 
-// TestTakenBackWithoutTheRightToDelete: the key is gone all the same.
+// TestTakenBackWithoutTheRightToDelete: without the right to delete, the key is still removed.
 func TestTakenBackWithoutTheRightToDelete(t *testing.T) {
 	w, c := settled(t)
 	w.befalls(apifake.Forbidden, func(write string) bool { return strings.HasPrefix(write, "delete") })
@@ -122,7 +122,7 @@ func TestTakenBackWithoutTheRightToDelete(t *testing.T) {
 	}
 }
 
-// TestNotTakenBack: what others have put in the place of the copy is theirs.
+// TestNotTakenBack: a foreign object in the place of the copy stays.
 func TestNotTakenBack(t *testing.T) {
 	w, c := settled(t)
 	secret := w.secret(away, "client")
@@ -147,7 +147,7 @@ func TestNotTakenBack(t *testing.T) {
 	}
 }
 
-// TestTakenBackAsItWasRead: a copy that somebody writes meanwhile is looked at again.
+// TestTakenBackAsItWasRead: a copy that changes before its deletion is tried again.
 func TestTakenBackAsItWasRead(t *testing.T) {
 	w, c := settled(t)
 	w.agree(away, "")

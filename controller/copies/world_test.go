@@ -64,14 +64,13 @@ spec:
   - {kind: Secret, name: web-client, toNamespace: elsewhere, toName: client}
 `
 
-// world is an API server with resource versions and conflicts, the real rotation controller over it, and members that
-// load what they are told to.
+// world is an API server with resource versions and conflicts, the real rotation controller, and members.
 type world struct {
 	t      testing.TB
 	api    *apifake.Server
 	clock  *testclock.FakeClock
 	events []string
-	// wrote are the writes that were tried, as "verb resource namespace/name".
+	// wrote are the attempted writes, as "verb resource namespace/name".
 	mu       sync.Mutex
 	wrote    []string
 	rotation *rotation.Controller
@@ -103,7 +102,7 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Whoever has never run is ended by a run that is over at once.
+		// Run with an ended context shuts down the queue of a controller that never ran.
 		over, end := context.WithCancel(w.ctx())
 		end()
 		w.rotation.Run(over)
@@ -120,7 +119,6 @@ func configuration(t testing.TB, text string) *configv1alpha1.RotationConfigurat
 	return cfg
 }
 
-// note a write that is tried.
 func (w *world) note(r *apifake.Request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,12 +126,12 @@ func (w *world) note(r *apifake.Request) error {
 	return nil
 }
 
-// written is a write as "verb resource namespace/name".
+// written formats a write as "verb resource namespace/name".
 func written(r *apifake.Request) string {
 	return fmt.Sprintf("%s %s %s/%s", r.Verb, r.Resource.Resource, r.Namespace, r.Name)
 }
 
-// befalls has a fault befall the writes that are so.
+// befalls injects a fault into the writes that so selects.
 func (w *world) befalls(fault apifake.Fault, so func(write string) bool) {
 	w.api.Fault = func(r *apifake.Request) apifake.Fault {
 		if so(written(r)) {
@@ -143,7 +141,7 @@ func (w *world) befalls(fault apifake.Fault, so func(write string) bool) {
 	}
 }
 
-// reads are how many objects were read one by one.
+// reads counts the get requests.
 func (w *world) reads() int {
 	n := 0
 	for _, action := range w.api.Actions() {
@@ -157,13 +155,13 @@ func (w *world) reads() int {
 // accepting is the annotation of the namespace away that accepts every copy of webConfig.
 const accepting = "other, demo/ConfigMap/web-bundle , demo/Secret/client"
 
-// agree makes a namespace with what says which copies it accepts.
+// agree creates a namespace with the annotation of the copies that it accepts.
 func (w *world) agree(name, accepted string) {
 	w.t.Helper()
 	w.namespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{trust.CopiesFrom: accepted}}})
 }
 
-// manage makes a namespace that is managed, or is not.
+// manage creates a namespace, with the label of managed namespaces or without.
 func (w *world) manage(name string, managed bool) {
 	w.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -180,7 +178,7 @@ func (w *world) namespace(namespace *corev1.Namespace) {
 	}
 }
 
-// ctx says nothing to anybody.
+// ctx has a logger that discards its output.
 func (w *world) ctx() context.Context {
 	return klog.NewContext(context.WithoutCancel(w.t.Context()), klog.Logger{})
 }
@@ -217,7 +215,7 @@ func (w *world) reconcile(c *Controller) {
 	}
 }
 
-// put stores an object as somebody else would.
+// put stores an object as another client would.
 func (w *world) put(namespace string, o runtime.Object) {
 	w.t.Helper()
 	o = o.DeepCopyObject()
@@ -283,7 +281,6 @@ func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note s
 	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
 }
 
-// said counts the events that contain a text.
 func (w *world) said(text string) int {
 	n := 0
 	for _, e := range w.events {

@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestDial asks for a server that does listen: what is refused was not connected to.
+// TestDial uses a server that listens, so a refused address was not connected to.
 func TestDial(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

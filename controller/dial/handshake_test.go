@@ -18,8 +18,7 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// TestShake: what a server shows is seen whatever comes of the handshake, and what goes wrong has one text for everybody who
-// shakes hands: the collector of evidence and a recovery.
+// TestShake: the result has what a server shows, also when the handshake fails. Each failure has one text.
 func TestShake(t *testing.T) {
 	now := time.Now()
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: pki.ECDSAP256, Validity: time.Hour}, now)
@@ -39,12 +38,12 @@ func TestShake(t *testing.T) {
 	server := func(auth tls.ClientAuthType) func(net.Conn) {
 		return func(conn net.Conn) {
 			config := &tls.Config{Certificates: []tls.Certificate{leaf}, ClientAuth: auth, ClientCAs: pool, MinVersion: tls.VersionTLS12}
-			_ = tls.Server(conn, config).Handshake() // what the client sees of it is the test
+			_ = tls.Server(conn, config).Handshake() // the client's side is tested
 		}
 	}
 	answer := func(text string) func(net.Conn) {
 		return func(conn net.Conn) {
-			_, _ = conn.Read(make([]byte, 4096)) // the greeting
+			_, _ = conn.Read(make([]byte, 4096)) // the ClientHello
 			_, _ = io.WriteString(conn, text)
 		}
 	}
@@ -82,7 +81,7 @@ func TestShake(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conn.Close()
-				// Of TLS 1.2 a client learns within the handshake that it is refused.
+				// With TLS 1.2, a client learns within the handshake that the server refuses it.
 				_, shown, err := (&Client{Pair: tc.pair, Latest: tls.VersionTLS12}).Shake(ctx, conn)
 				said := ""
 				if err != nil {

@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// TestToldIsNoPortScanner: what may be told differs only by what follows from the address and its name.
+// TestToldIsNoPortScanner: the told text depends only on the address and its name, so that it does not reveal open
+// ports.
 func TestToldIsNoPortScanner(t *testing.T) {
 	refusal := &Refusal{Address: netip.MustParseAddr("169.254.169.254"), Range: "link-local"}
 	for name, tc := range map[string]struct {

@@ -14,14 +14,14 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// TestNoLinkIsFollowed puts links where this package makes or reads something, as a container could that may write below
-// the directory of its resources.
+// TestNoLinkIsFollowed puts links where the package writes or reads. A container that may write below the resource
+// directory could do so.
 func TestNoLinkIsFollowed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// place puts a link into dir that leads to elsewhere.
 		place func(dir, elsewhere string) error
 		do    func(w *Writer)
-		// done says that it works, without the link.
+		// done is true if the write succeeds and replaces the link.
 		done bool
 	}{
 		"replace a file whose temporary name is a link": {
@@ -149,7 +149,7 @@ func read(w *Writer, name string) {
 	w.Do("read", name, func() error { _, err := nodepod.ReadFile(w.FS, name, 100); return err })
 }
 
-// TestDiskIsAFileSystem has the standard library look for what a reader over io/fs relies on.
+// TestDiskIsAFileSystem runs testing/fstest on a Disk.
 func TestDiskIsAFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	w := &Writer{FS: Disk(dir)}

@@ -93,7 +93,7 @@ func TestNodeWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestAddressesThatAreNotDialled names them, without a process at any of them.
+// TestAddressesThatAreNotDialled expects the refused address in the failure.
 func TestAddressesThatAreNotDialled(t *testing.T) {
 	ca := newAuthority(t, "ca")
 	c, err := New(Config{Client: apifake.New(t, clock.RealClock{}, leafSecret(t, issue(t, ca, "client", time.Hour, pki.ClientAuth)), bundleOf(ca)).Client})

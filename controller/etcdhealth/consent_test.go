@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestIdentityNeedsConsent: the key of a Secret that does not consent is shown to nobody.
+// TestIdentityNeedsConsent: without its consent, the key of a Secret is not used.
 func TestIdentityNeedsConsent(t *testing.T) {
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: pki.ECDSAP256, Validity: time.Hour}, time.Now())
 	if err != nil {

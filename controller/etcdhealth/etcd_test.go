@@ -36,16 +36,16 @@ import (
 
 const (
 	testNamespace = "etcd"
-	// testConfiguration is the one to which the leaf and the bundle consent.
+	// testConfiguration may use leaf and bundle by their consent.
 	testConfiguration = "pki"
 	leafName          = "etcd-client"
 	bundleName        = "etcd-bundle"
 )
 
-// ample is a timeout that no member reaches, however busy the machine is, unless it says nothing.
+// ample is a timeout that only a silent member exceeds, also on a busy machine.
 const ample = time.Minute
 
-// members are real etcd members on addresses of the loopback, which have all ports in common, as nodes have.
+// members are real etcd members on loopback addresses. As on nodes, all use the same ports.
 type members struct {
 	ca         *pki.Pair
 	names      []string
@@ -56,8 +56,8 @@ type members struct {
 	quorum     *configv1alpha1.Quorum
 }
 
-// startMembers starts a cluster that needs certificates of clients and peers, and waits until every member is healthy. The
-// members trust others besides their own CA.
+// startMembers starts a cluster that requires certificates of clients and peers, and waits until every member is
+// healthy. The members also trust others.
 func startMembers(t *testing.T, n int, others ...*pki.Pair) *members {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
@@ -102,7 +102,7 @@ func startMembers(t *testing.T, n int, others ...*pki.Pair) *members {
 	return m
 }
 
-// mend starts and thaws what a test has left broken, and waits until every member is healthy.
+// mend restarts killed members, thaws frozen ones, and waits until every member is healthy.
 func (m *members) mend(t *testing.T) {
 	t.Helper()
 	for _, name := range m.names {
@@ -129,7 +129,7 @@ func (m *members) start(t *testing.T, name string) {
 	}
 }
 
-// end kills a member, and shows what it said if the test has failed.
+// end kills a member, and logs its output if the test has failed.
 func (m *members) end(t *testing.T, name string) {
 	t.Helper()
 	p := m.processes[name]
@@ -149,8 +149,8 @@ func lastLines(file string) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// freeze stops all threads of a member, and waits until the last of them has stopped: the signal alone leaves time for
-// one more handshake.
+// freeze stops a member and waits until its last thread has stopped. Right after the signal, one more handshake
+// may succeed.
 func (m *members) freeze(t *testing.T, name string) {
 	t.Helper()
 	if err := m.processes[name].Signal(syscall.SIGSTOP); err != nil {
@@ -165,7 +165,7 @@ func (m *members) freeze(t *testing.T, name string) {
 	}
 }
 
-// stopped says whether no thread of a process runs any more.
+// stopped reports whether all threads of a process are stopped.
 func stopped(pid int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {
@@ -174,13 +174,13 @@ func stopped(pid int) (bool, error) {
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			// The thread has ended meanwhile: look again.
+			// A thread ended meanwhile: the caller tries again.
 			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		// The state follows the name, which stands in parentheses.
+		// The state follows the name in parentheses.
 		if _, state, ok := strings.Cut(string(stat), ") "); !ok || !strings.HasPrefix(state, "T") {
 			return false, nil
 		}
@@ -195,7 +195,7 @@ func (m *members) thaw(t *testing.T, name string) {
 	}
 }
 
-// write puts what a member presents where it reads it.
+// write replaces a leaf of a member. The member reads it at each handshake.
 func (m *members) write(t *testing.T, name, leaf string, pair *pki.Pair) {
 	t.Helper()
 	key, err := pair.KeyPEM()
@@ -209,7 +209,7 @@ func (m *members) write(t *testing.T, name, leaf string, pair *pki.Pair) {
 	}
 }
 
-// anchors puts what a member trusts from its next start on where it reads it.
+// anchors replaces the CAs of a member. The member reads them at its next start.
 func (m *members) anchors(t *testing.T, name string, cas ...*pki.Pair) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(m.dirs[name], "ca.crt"), encode(cas...), 0o600); err != nil {
@@ -217,7 +217,8 @@ func (m *members) anchors(t *testing.T, name string, cas ...*pki.Pair) {
 	}
 }
 
-// lead is nil while a member leads. If another one does, as may happen at any time on a busy machine, it is asked to hand over.
+// lead returns nil if the member leads. Otherwise it asks the leader to hand over: on a busy machine the leader
+// may change at any time.
 func (m *members) lead(t *testing.T, c *Checker, o quorum.Observation, name string) error {
 	t.Helper()
 	seen := o.Member(name)
@@ -248,7 +249,7 @@ func (m *members) lead(t *testing.T, c *Checker, o quorum.Observation, name stri
 	return fmt.Errorf("%s has handed over", m.nodes[leader].Name)
 }
 
-// checker has a good client leaf, unless the objects say otherwise.
+// checker uses a valid client leaf, unless objects replaces leaf and bundle.
 func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 	t.Helper()
 	if objects == nil {
@@ -264,7 +265,6 @@ func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 	return c
 }
 
-// check asks once.
 func (m *members) check(t *testing.T, c *Checker, timeout time.Duration) quorum.Observation {
 	t.Helper()
 	q := m.quorum.DeepCopy()
@@ -276,17 +276,16 @@ func (m *members) check(t *testing.T, c *Checker, timeout time.Duration) quorum.
 	return o
 }
 
-// wait asks until the answers are as wanted.
 func (m *members) wait(t *testing.T, c *Checker, wanted func(quorum.Observation) error) quorum.Observation {
 	t.Helper()
 	return until(t, func(timeout time.Duration) quorum.Observation { return m.check(t, c, timeout) }, wanted)
 }
 
-// patience is for what has to happen.
+// patience is the timeout of conditions that must occur.
 const patience = 5 * time.Minute
 
-// until asks until the answers are as wanted: elections and connections take the time they take. A member that says nothing
-// takes all of the timeout, and one on a busy machine may need more: each question has twice the time of the one before.
+// until asks until wanted accepts the answers. It doubles the timeout of each question: a silent member uses all
+// of it, and one on a busy machine may need more.
 func until(t *testing.T, ask func(timeout time.Duration) quorum.Observation, wanted func(quorum.Observation) error) quorum.Observation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -316,7 +315,7 @@ func newAuthority(t *testing.T, name string) *pki.Pair {
 	return ca
 }
 
-// issue makes a leaf that ends in the given time, or has ended that long ago.
+// issue makes a leaf that ends after the duration. A negative one makes an expired leaf.
 func issue(t *testing.T, ca *pki.Pair, name string, end time.Duration, usages ...pki.Usage) *pki.Pair {
 	t.Helper()
 	leaf, err := ca.Issue(pki.Profile{
@@ -341,7 +340,7 @@ func leafSecret(t *testing.T, pair *pki.Pair) *corev1.Secret {
 	}
 }
 
-// consenting is the metadata of an object that the configuration may use.
+// consenting returns the metadata of an object that the configuration may use.
 func consenting(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: testNamespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: testConfiguration},

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// slow is a check that takes a second and says which one it was.
+// slow returns a check that takes a second and returns its number.
 func slow(began *atomic.Int64) checkFunc {
 	return func(ctx context.Context) (quorum.Observation, error) {
 		n := began.Add(1)
@@ -28,7 +28,7 @@ func slow(began *atomic.Int64) checkFunc {
 	}
 }
 
-// TestNoAnswerIsOlderThanItsQuestion has many ask while a check runs: they share the one after it.
+// TestNoAnswerIsOlderThanItsQuestion: callers that ask while a check runs share the next one.
 func TestNoAnswerIsOlderThanItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flights{keys: map[string]*line{}}
@@ -80,7 +80,8 @@ func TestOtherQuestionsDoNotWait(t *testing.T) {
 	})
 }
 
-// TestCheckEndsWithItsLastAsker also has the first of two go: the other gets its answer.
+// TestCheckEndsWithItsLastAsker: a check continues for the second caller when the first one leaves, and ends with
+// the last.
 func TestCheckEndsWithItsLastAsker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flights{keys: map[string]*line{}}

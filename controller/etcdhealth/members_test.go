@@ -22,7 +22,7 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// TestThreeMembers disturbs one cluster in one way after the other.
+// TestThreeMembers disturbs one cluster in several ways, in turn.
 func TestThreeMembers(t *testing.T) {
 	m := startMembers(t, 3)
 	for _, test := range []struct {
@@ -43,14 +43,14 @@ func TestThreeMembers(t *testing.T) {
 	}
 }
 
-// testClients asks a cluster that nothing is wrong with, as several clients with which something may be.
+// testClients checks a healthy cluster with valid and invalid client identities.
 func testClients(t *testing.T, m *members) {
 	foreign := newAuthority(t, "foreign")
 	client := issue(t, m.ca, "client", time.Hour, pki.ClientAuth)
 	for _, test := range []struct {
 		name    string
 		objects []runtime.Object
-		// failure of each member.
+		// failure is expected of each member.
 		failure string
 	}{
 		{name: "a good client"},
@@ -81,7 +81,7 @@ func testClients(t *testing.T, m *members) {
 				return
 			}
 			c.refusalTimeout = ample
-			for range 2 { // The same failures have the same words.
+			for range 2 { // The same failures must have the same text.
 				o := m.check(t, c, ample)
 				if diff := cmp.Diff(same(test.failure, m.names...), failures(o)); diff != "" {
 					t.Fatalf("failures (-want +got):\n%s", diff)
@@ -105,7 +105,7 @@ func testOneEndpoint(t *testing.T, m *members) {
 	}
 }
 
-// testPods asks members whose leaf is valid for a name, and for none of the addresses at which they are asked.
+// testPods checks members whose leaf is valid for a name and for none of their addresses.
 func testPods(t *testing.T, m *members) {
 	const name = "etcd.etcd.svc"
 	leaf, err := m.ca.Issue(pki.Profile{
@@ -152,7 +152,6 @@ func testPods(t *testing.T, m *members) {
 	}
 }
 
-// testDown kills a member, and starts it again.
 func testDown(t *testing.T, m *members) {
 	c := m.checker(t)
 	if err := m.processes["node-2"].Kill(); err != nil {
@@ -174,7 +173,7 @@ func testDown(t *testing.T, m *members) {
 	m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Rejoined(o, "node-2")) })
 }
 
-// testFrozen has a member accept connections and say nothing.
+// testFrozen has a member accept connections without an answer.
 func testFrozen(t *testing.T, m *members) {
 	c := m.checker(t)
 	m.freeze(t, "node-3")
@@ -186,8 +185,8 @@ func testFrozen(t *testing.T, m *members) {
 	m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Rejoined(o, "node-3")) })
 }
 
-// testAlone leaves a member that still answers out of its own data, which is all that its pod's readiness looks at. A
-// linearizable read through it fails.
+// testAlone freezes the other two members. The last one still answers from its own data, but a linearizable read
+// through it fails.
 func testAlone(t *testing.T, m *members) {
 	m.freeze(t, "node-2")
 	m.freeze(t, "node-3")
@@ -206,14 +205,14 @@ func testAlone(t *testing.T, m *members) {
 	m.thaw(t, "node-3")
 }
 
-// TestMembersThatHaveLostEachOther: a member comes back, reads through the leader and is healthy, but its connections
-// with the third member fail because of their certificates. If the leader were restarted now, nobody could take over.
+// TestMembersThatHaveLostEachOther: a restarted member reads through the leader and is healthy. Its certificates
+// fail with the third member, so a restart of the leader would lose the quorum.
 func TestMembersThatHaveLostEachOther(t *testing.T) {
 	const restarted, leader, other = "node-1", "node-2", "node-3"
 	second := newAuthority(t, "second")
 	m := startMembers(t, 3, second)
 	c := m.checker(t)
-	// The leader trusts both CAs, so that it and the third member find each other again whenever they have to.
+	// The leader trusts both CAs, so it always connects with the third member.
 	m.write(t, other, "peer", issue(t, second, other, time.Hour, pki.ServerAuth, pki.ClientAuth))
 	m.anchors(t, restarted, m.ca)
 	if err := m.processes[restarted].Kill(); err != nil {
@@ -227,7 +226,7 @@ func TestMembersThatHaveLostEachOther(t *testing.T) {
 		if back := o.Member(restarted); !back.Healthy {
 			return fmt.Errorf("%s is not back: %s", restarted, back.Failure)
 		}
-		// The leader notices only after a while that it has the restarted member again.
+		// The leader notices the restarted member only after a while.
 		if v := quorum.Rejoined(o, restarted); v.Safe || !strings.Contains(v.Message, "not connected with "+other) {
 			return fmt.Errorf("the restarted member: %s: %s", v.Reason, v.Message)
 		}
@@ -235,7 +234,7 @@ func TestMembersThatHaveLostEachOther(t *testing.T) {
 	})
 }
 
-// TestTwoMembers has one of two down: the other cannot serve a linearizable read, and the broken one may be repaired.
+// TestTwoMembers stops one of two: the other serves no linearizable read, and the stopped one may be repaired.
 func TestTwoMembers(t *testing.T) {
 	m := startMembers(t, 2)
 	c := m.checker(t)
@@ -253,7 +252,7 @@ func TestTwoMembers(t *testing.T) {
 	m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Rejoined(o, "node-2")) })
 }
 
-// everyone is nil if nothing is wrong with any member and each of them may be restarted.
+// everyone returns nil if no member has a failure and each may be restarted.
 func everyone(o quorum.Observation, names []string) error {
 	if diff := cmp.Diff(same("", names...), failures(o)); diff != "" {
 		return errors.New("failures (-want +got):\n" + diff)
@@ -266,7 +265,7 @@ func everyone(o quorum.Observation, names []string) error {
 	return nil
 }
 
-// nobody expects that none of the members may be restarted.
+// nobody fails the test if any of the members may be restarted.
 func nobody(t *testing.T, o quorum.Observation, names []string) {
 	t.Helper()
 	for _, name := range names {
@@ -283,7 +282,6 @@ func refusal(v quorum.Verdict) error {
 	return errors.New(string(v.Reason) + ": " + v.Message)
 }
 
-// because is nil if the verdict has the reason.
 func because(v quorum.Verdict, want quorum.Reason) error {
 	if v.Reason == want {
 		return nil
@@ -291,7 +289,6 @@ func because(v quorum.Verdict, want quorum.Reason) error {
 	return fmt.Errorf("%s: %s; want %s", v.Reason, v.Message, want)
 }
 
-// failures are what the observation says of each node.
 func failures(o quorum.Observation) map[string]string {
 	out := map[string]string{}
 	for _, m := range o.Members {

@@ -25,7 +25,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// etcdMembers is a Quorum of the test.
+// etcdMembers is a Quorum with a fixed answer.
 type etcdMembers struct {
 	o     quorum.Observation
 	err   error
@@ -40,8 +40,7 @@ func (m *etcdMembers) Check(_ context.Context, _, _ string, _ *configv1alpha1.Qu
 	return m.o, m.err
 }
 
-// TestAbsences: the configuration does not name a member any more, because its node has lost the label, or because the node
-// is gone.
+// TestAbsences: the configuration no longer names a member, because its node lost the label or is gone.
 func TestAbsences(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	pod := frozen{number: 1, leaf: newLeaf(t, ca, "peer", pki.ServerAuth), anchors: []*pki.Pair{ca}}.pod(t)
@@ -54,10 +53,11 @@ func TestAbsences(t *testing.T) {
 		name    string
 		objects []runtime.Object
 		missing trust.RosterMember
-		// members of etcd, nil for a rollout without a quorum; unasked has nobody to ask.
+		// members of etcd, nil for a rollout without a quorum. unasked is true for a collector without a Quorum.
 		members *etcdMembers
 		unasked bool
-		// plain has a namespace without rollouts; placed says that who counts is a static pod; refused is the resource that may not be listed.
+		// plain is true for a namespace without rollouts, placed for a member that is a static pod. refused is a
+		// resource whose list is refused.
 		plain   bool
 		placed  bool
 		refused string
@@ -131,7 +131,7 @@ func TestAbsences(t *testing.T) {
 	}
 }
 
-// TestAbsencesOfSeveral: that one cannot be proven to be gone is in nobody else's way.
+// TestAbsencesOfSeveral: a member without proof does not prevent the proof of another one.
 func TestAbsencesOfSeveral(t *testing.T) {
 	n := etcdNamespace(newAuthority(t, "ca@1"))
 	c, _ := newCollector(t, &fixed{n: n}, theNode(nodeUID))

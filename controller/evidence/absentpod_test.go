@@ -19,7 +19,8 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestAbsencesOfPods: a pod counts that the selector does not choose any more. Only the pod itself is asked for, by its name.
+// TestAbsencesOfPods: a pod still counts when the selector does not match it any more. Only this pod is read, by
+// its name.
 func TestAbsencesOfPods(t *testing.T) {
 	running := corev1.ContainerStatus{Name: "web", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	ended := corev1.ContainerStatus{Name: "web", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
@@ -33,7 +34,7 @@ func TestAbsencesOfPods(t *testing.T) {
 	terminating.DeletionTimestamp, terminating.Finalizers = &metav1.Time{}, []string{"example.com/hold"}
 	elsewhere := pod("uid-a", corev1.PodRunning, running)
 	elsewhere.Namespace = "elsewhere"
-	// A node of the name of the pod would stand against the absence of a node.
+	// A node with the name of the pod must not matter.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-a", UID: "uid-a"}}
 	for _, test := range []struct {
 		name     string
@@ -85,7 +86,7 @@ func TestAbsencesOfPods(t *testing.T) {
 	}
 }
 
-// TestAbsenceOfANodeIsNotThatOfAPod: that no pod has the name of a node proves nothing of the node.
+// TestAbsenceOfANodeIsNotThatOfAPod: that no pod has the name of a node does not prove the node's absence.
 func TestAbsenceOfANodeIsNotThatOfAPod(t *testing.T) {
 	n := etcdNamespace(newAuthority(t, "ca@1"))
 	client := apifake.New(t, clock.RealClock{}, theNode(nodeUID), frozen{number: 1, leaf: newLeaf(t, newAuthority(t, "ca@1"), "peer", pki.ServerAuth)}.pod(t))

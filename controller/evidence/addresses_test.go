@@ -85,8 +85,8 @@ func TestInstanceFitsARecord(t *testing.T) {
 	}
 }
 
-// TestEveryAddressIsProbed: a name that leads to two processes is two observations, and what it does not lead to any more is
-// not known any more.
+// TestEveryAddressIsProbed: a name with two addresses yields two observations. An address that it no longer
+// resolves to is dropped.
 func TestEveryAddressIsProbed(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -142,7 +142,7 @@ func TestEveryAddressIsProbed(t *testing.T) {
 	})
 }
 
-// TestMoreProcessesThanARecordHolds is a failure of the member, and no error that is only logged.
+// TestMoreProcessesThanARecordHolds: too many processes are a failure of the member, not only a logged error.
 func TestMoreProcessesThanARecordHolds(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	d := domain("0.svc:1", nil, ca)

@@ -25,7 +25,7 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// recordOf returns what the record of a member says, nil if there is none.
+// recordOf returns the recorded observations of a member, nil without a record.
 func recordOf(t *testing.T, records *apifake.Server, domain, party, member string) []trust.Observation {
 	t.Helper()
 	live, err := records.Own.ConfigV1alpha1().RotationRecords(testNamespace).Get(t.Context(), record.EvidenceName(domain, party, member), metav1.GetOptions{})
@@ -45,7 +45,7 @@ func recordOf(t *testing.T, records *apifake.Server, domain, party, member strin
 	return r.Evidence.Observations
 }
 
-// processesOf returns what the record of the member of domain says of its processes, without its times.
+// processesOf returns the recorded observations of the member of domain, without their times.
 func processesOf(t *testing.T, records *apifake.Server) []trust.Observation {
 	t.Helper()
 	out := recordOf(t, records, "web", "servers", "a")
@@ -55,7 +55,7 @@ func processesOf(t *testing.T, records *apifake.Server) []trust.Observation {
 	return out
 }
 
-// observedOf is processesOf for a member with one process; nil if there is none.
+// observedOf is processesOf for a member with one process. It is nil without an observation.
 func observedOf(t *testing.T, records *apifake.Server) *trust.Observation {
 	t.Helper()
 	switch list := processesOf(t, records); len(list) {
@@ -69,7 +69,7 @@ func observedOf(t *testing.T, records *apifake.Server) *trust.Observation {
 	}
 }
 
-// at is an observation of the process at an address that is an IP already.
+// at completes an observation of the process at an IP address.
 func at(address string, o trust.Observation) *trust.Observation {
 	o.Instance, o.Kind, o.Address = address+"@"+address, trust.TLSProbe, address
 	return &o
@@ -84,7 +84,6 @@ func subjects(cas ...*pki.Pair) []string {
 	return slices.Compact(out)
 }
 
-// writes of records.
 func writes(api *apifake.Server) int {
 	n := 0
 	for _, action := range api.Actions() {
@@ -113,12 +112,12 @@ func TestRefresh(t *testing.T) {
 	presents := func(p *pki.Pair) []pki.Fingerprint { return []pki.Fingerprint{p.Certificate.Fingerprint} }
 	for _, test := range []struct {
 		name string
-		// config of the server; address if there is none.
+		// config of the server. Without it, the probe dials address.
 		config  *tls.Config
 		address string
-		// peer has an address of its own.
+		// peer starts a server and returns its address.
 		peer func(t *testing.T) string
-		// anonymous probes have no client leaf; served says that the server sees a good handshake.
+		// anonymous probes have no client leaf. served is true if the server sees a successful handshake.
 		anonymous, served, unresolved, verifiesNothing bool
 		want                                           trust.Observation
 	}{
@@ -257,8 +256,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestFailureKeepsWhatCountsAgainst: of a server that cannot be reached any more it is known what it may still present. What
-// it accepted has to be seen again.
+// TestFailureKeepsWhatCountsAgainst: of an unreachable server, the record keeps what it may still present. What it
+// accepts must be observed again.
 func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
@@ -295,7 +294,6 @@ func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 	}
 }
 
-// keep records observations of a member.
 func keep(t *testing.T, records *apifake.Server, domain, party, member string, observations ...trust.Observation) {
 	t.Helper()
 	r, err := record.OfEvidence(testNamespace, domain, party, member, observations)
@@ -347,8 +345,8 @@ func TestEndIsNoObservation(t *testing.T) {
 	})
 }
 
-// TestVisit follows a member through the stages: probed while in flight, more and more rarely in the stage Stable while it
-// has not followed, and left alone afterwards.
+// TestVisit follows a member through the stages. It is probed every second in flight. In the stage Stable it is
+// probed less and less often until it follows, and then not at all.
 func TestVisit(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		other, before, after := newAuthority(t, "ca@0"), newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -442,7 +440,7 @@ func TestRunProbesAndEnds(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); c.Run(ctx) }()
 		c.NamespaceChanged(testNamespace)
-		// The second visit begins only after the first, with all that confirms it, was recorded.
+		// The second visit begins only after the first and its confirmations were recorded.
 		for range 1 + confirmations + 1 {
 			if err := <-s.results; err != nil {
 				t.Errorf("the server saw %v", err)

@@ -18,8 +18,8 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestKeysWithoutConsent: no probe shows a key of a Secret that does not consent, and nothing is signed with one, whatever the
-// cache says.
+// TestKeysWithoutConsent: a probe presents no key of a Secret without consent, and signs with none, even if the
+// cache still has the consent.
 func TestKeysWithoutConsent(t *testing.T) {
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: pki.ECDSAP256, Validity: time.Hour}, time.Now())
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestSilentServersCostALimitedTime: whatever number of servers says nothing, a Refresh and a visit end, and say why.
+// TestSilentServersCostALimitedTime: with any number of silent servers, a Refresh and a visit end and name the
+// reason.
 func TestSilentServersCostALimitedTime(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, serverDNS, "ServerAuth")

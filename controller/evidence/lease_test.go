@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// TestLease follows the lease of what is known of a member through visits at different times: it is renewed in flight, by a
-// look on demand, and in the stage Stable only of who does not follow.
+// TestLease follows the lease of an observation. It is renewed in flight and on demand. In the stage Stable it is
+// renewed only for a member that does not follow.
 func TestLease(t *testing.T) {
 	active, next, foreign := newAuthority(t, "ca@1"), newAuthority(t, "ca@2"), newAuthority(t, "ca@0")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
@@ -31,7 +31,7 @@ func TestLease(t *testing.T) {
 		domain  func(address string) *trust.Domain
 		accepts *pki.Pair
 		age     time.Duration
-		// first says that it is the first look at the member.
+		// first is true for the first visit of the member.
 		first, refresh bool
 		restarted      bool
 		want           bool
@@ -85,7 +85,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestRecordOfSomebodyElse: what is recorded decides what is better than it, not what the cache has of it.
+// TestRecordOfSomebodyElse: a new observation is compared with the stored record, not with the cached one.
 func TestRecordOfSomebodyElse(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -97,7 +97,7 @@ func TestRecordOfSomebodyElse(t *testing.T) {
 				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before, after), Certificates: []tls.Certificate{keyPair(t, leaf)},
 			}
 			if looks > 2 {
-				// The process that has not followed answers later.
+				// The lagging process answers later.
 				config.ClientCAs = pool(before)
 			}
 			return config

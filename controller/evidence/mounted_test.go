@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// mounters are the starters as a pod that mounts immutable objects which are named by their content.
+// mounters is starters with a pod that mounts immutable objects named by their content.
 type mounters struct{ *starters }
 
 func newMounters(t *testing.T) *mounters {
@@ -41,7 +41,7 @@ func newMounters(t *testing.T) *mounters {
 	return m
 }
 
-// bundle is an immutable copy with these anchors, which is there.
+// bundle stores an immutable copy with these anchors.
 func (m *mounters) bundle(anchors ...*pki.Pair) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{ObjectMeta: consenting(""), Immutable: new(true), Data: map[string]string{}}
 	for _, ca := range anchors {
@@ -52,7 +52,7 @@ func (m *mounters) bundle(anchors ...*pki.Pair) *corev1.ConfigMap {
 	return cm
 }
 
-// secret is an immutable copy of a leaf, which is there.
+// secret stores an immutable copy of a leaf.
 func (m *mounters) secret(leaf *pki.Pair) *corev1.Secret {
 	key, err := leaf.KeyPEM()
 	if err != nil {
@@ -66,12 +66,11 @@ func (m *mounters) secret(leaf *pki.Pair) *corev1.Secret {
 	return secret
 }
 
-// mount has the pod mount these.
 func (m *mounters) mount(bundle *corev1.ConfigMap, leaf *corev1.Secret) {
 	m.pod.Spec.Volumes[0].ConfigMap.Name, m.pod.Spec.Volumes[1].Secret.SecretName = bundle.Name, leaf.Name
 }
 
-// change has the objects that are mounted changed.
+// change edits the mounted objects.
 func (m *mounters) change(edit func(bundle *corev1.ConfigMap, leaf *corev1.Secret)) {
 	bundle, leaf := m.bundle(m.active), m.secret(m.leaf)
 	edit(bundle, leaf)
@@ -79,7 +78,7 @@ func (m *mounters) change(edit func(bundle *corev1.ConfigMap, leaf *corev1.Secre
 	m.put(leaf)
 }
 
-// see has the pod looked at, and returns what is recorded of it.
+// see refreshes the evidence of the pod and returns its observation.
 func (m *mounters) see() trust.Observation {
 	m.t.Helper()
 	refreshed(m.t, m.collector, m.d, m.api)
@@ -90,7 +89,7 @@ func (m *mounters) see() trust.Observation {
 	return seen[0]
 }
 
-// TestWhatAPodHasMounted is one look at a pod of which nothing is known, after something has happened.
+// TestWhatAPodHasMounted changes something, and then observes the pod for the first time.
 func TestWhatAPodHasMounted(t *testing.T) {
 	later := metav1.NewTime(started.Add(time.Second))
 	for name, tt := range map[string]struct {
@@ -144,8 +143,8 @@ func TestWhatAPodHasMounted(t *testing.T) {
 	}
 }
 
-// TestWhatAPodHasMountedStays: it is read once, whatever becomes of the objects; of the pod in other volumes, and of the next pod, it
-// says nothing.
+// TestWhatAPodHasMountedStays: the mounted content is read once, whatever happens to the objects later. It proves
+// nothing for other volumes or for the next pod.
 func TestWhatAPodHasMountedStays(t *testing.T) {
 	m := newMounters(t)
 	first := m.see()
@@ -165,7 +164,7 @@ func TestWhatAPodHasMountedStays(t *testing.T) {
 		t.Errorf("asked for another key: %+v", got)
 	}
 
-	// The next pod mounts what there is then.
+	// The next pod mounts the current objects.
 	m.d.Parties[0].Mounts.TrustKey = inventory.BundleKey
 	m.pod.UID = "uid-web-b"
 	m.d.Parties[0].Members[0].Instance = "uid-web-b"
@@ -181,7 +180,7 @@ func TestWhatAPodHasMountedStays(t *testing.T) {
 	}
 }
 
-// TestAMountThatCannotBeRead: that the API server refuses says nothing about the pod.
+// TestAMountThatCannotBeRead: a failed read proves nothing about the pod, so nothing is recorded.
 func TestAMountThatCannotBeRead(t *testing.T) {
 	for _, resource := range []string{"configmaps", "secrets", "pods"} {
 		t.Run(resource, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestPlaced(t *testing.T) {
 		name    string
 		objects []runtime.Object
 		want    *trust.Observation
-		// failure is a part of what it says.
+		// failure is a part of the recorded one.
 		failure string
 	}{
 		{
@@ -239,7 +239,7 @@ func TestPlacedWithoutRollout(t *testing.T) {
 	}
 }
 
-// TestPlacedFailure: what is kept of a static pod that cannot be observed is what counts against it.
+// TestPlacedFailure: of a static pod that cannot be observed, the record keeps what counts against it.
 func TestPlacedFailure(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, "peer", pki.ServerAuth)
@@ -317,7 +317,7 @@ func TestPlacedLeavesTheRecordAloneWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestPlacedFollowsEvents has the collector run: it reads when something happens, and never while nothing does.
+// TestPlacedFollowsEvents runs the collector. It reads after events, and not while nothing happens.
 func TestPlacedFollowsEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caA, caB := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -404,8 +404,8 @@ func TestPodChangesThatMatter(t *testing.T) {
 	}
 }
 
-// TestPlacedIsRenewedInFlight: what a static pod was seen to run is looked at again before half of its lease is over, while a
-// rotation is in flight, and in the stage Stable only if it runs something else than it should.
+// TestPlacedIsRenewedInFlight: in flight, a static pod is visited again before half of its lease is over. In the
+// stage Stable this happens only if it runs something else than it should.
 func TestPlacedIsRenewedInFlight(t *testing.T) {
 	caA, caB := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, caA, "peer", pki.ServerAuth)

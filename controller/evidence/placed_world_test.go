@@ -29,7 +29,7 @@ const (
 	nodeUID  = types.UID("uid-a")
 	podUID   = types.UID("uid-pod")
 	leafA    = "etcd-peer-a"
-	// process is that of the pod.
+	// process is the instance of the pod's process.
 	process = "uid-pod/2026-05-01T12:00:00Z"
 )
 
@@ -88,7 +88,7 @@ func (f frozen) content(t *testing.T) nodepod.Content {
 	}
 }
 
-// objects are the record of a revision and its copies, recorded as installed on a node with the UIDs given.
+// objects returns the record of a revision and its copies. It is recorded as installed on the node with the UIDs.
 func (f frozen) objects(t *testing.T, installed ...types.UID) []runtime.Object {
 	t.Helper()
 	c := f.content(t)
@@ -113,7 +113,7 @@ func (f frozen) objects(t *testing.T, installed ...types.UID) []runtime.Object {
 	}
 }
 
-// pod is the mirror pod of a revision.
+// pod returns the mirror pod of a revision.
 func (f frozen) pod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	return &corev1.Pod{
@@ -142,7 +142,7 @@ func running(container string, since time.Time) corev1.ContainerStatus {
 	}
 }
 
-// nodeAddress is that of theNode.
+// nodeAddress is the address of theNode.
 const nodeAddress = "10.0.0.1"
 
 func theNode(uid types.UID) *corev1.Node {
@@ -152,7 +152,7 @@ func theNode(uid types.UID) *corev1.Node {
 	}
 }
 
-// placedRecord is what the record of the static pod says, without its times; nil if there is none.
+// placedRecord returns the recorded observation of the static pod without its times, nil without a record.
 func placedRecord(t *testing.T, records *apifake.Server) *trust.Observation {
 	t.Helper()
 	list := recordOf(t, records, "etcd", "etcd", nodeName)

@@ -25,14 +25,14 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// podNetwork leads the addresses of pods to servers of this machine.
+// podNetwork maps the addresses of pods to local servers.
 type podNetwork struct {
 	mu      sync.Mutex
 	servers map[string]string
 	dialled []string
 }
 
-// lead has an address answered by a server, nil for none.
+// lead maps an address to a server. nil means that none answers.
 func (n *podNetwork) lead(address string, s *server) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,7 +52,7 @@ func (n *podNetwork) dial(ctx context.Context, kind, address string) (net.Conn, 
 	return network.DialContext(ctx, kind, server)
 }
 
-// podDomain is domain with pods as members, in the middle of the publication of the last of the CAs.
+// podDomain returns domain with pods as members. The next CA is being published.
 func podDomain(leaf *pki.Certificate, active, next *pki.Pair, names ...string) *trust.Domain {
 	d := domain("", leaf, active, next)
 	d.Signer.Next = next.Certificate
@@ -68,7 +68,7 @@ func podDomain(leaf *pki.Certificate, active, next *pki.Pair, names ...string) *
 	return d
 }
 
-// recall gives the members what is recorded of them, as the inventory does.
+// recall gives the members their recorded observations, as the inventory does.
 func recall(t *testing.T, d *trust.Domain, records *apifake.Server) {
 	t.Helper()
 	for i := range d.Parties[0].Members {
@@ -77,7 +77,7 @@ func recall(t *testing.T, d *trust.Domain, records *apifake.Server) {
 	}
 }
 
-// refreshed has the members looked at, and gives them what was recorded.
+// refreshed refreshes the evidence and gives the members what is recorded.
 func refreshed(t *testing.T, c *Collector, d *trust.Domain, records *apifake.Server) {
 	t.Helper()
 	if err := c.Refresh(t.Context(), d); err != nil {
@@ -86,7 +86,7 @@ func refreshed(t *testing.T, c *Collector, d *trust.Domain, records *apifake.Ser
 	recall(t, d, records)
 }
 
-// untrusting are the members that are not proven to trust the next CA.
+// untrusting returns the members that are not proven to trust the next CA.
 func untrusting(d *trust.Domain) []string {
 	var out []string
 	for _, m := range trust.Assess(d, time.Now()).Members {
@@ -97,7 +97,7 @@ func untrusting(d *trust.Domain) []string {
 	return out
 }
 
-// fleet is two servers, of which one has not loaded the next CA, and a collector that reaches them as pods.
+// fleet is two servers and a collector that reaches them as pods. One server has not loaded the next CA.
 type fleet struct {
 	active, next      *pki.Pair
 	leaf              *pki.Pair
@@ -122,7 +122,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// TestTheReplicaThatLagsIsNamed: each pod is looked at at its own address, so nobody speaks for another.
+// TestTheReplicaThatLagsIsNamed: each pod is observed at its own address, so no pod counts for another.
 func TestTheReplicaThatLagsIsNamed(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -142,14 +142,15 @@ func TestTheReplicaThatLagsIsNamed(t *testing.T) {
 	})
 }
 
-// TestWhatIsSeenOfAPod is one look at a pod that has loaded the next CA, if it answers.
+// TestWhatIsSeenOfAPod observes a pod that has loaded the next CA, if it answers.
 func TestWhatIsSeenOfAPod(t *testing.T) {
 	const process = "uid-web-a/1"
 	for _, test := range []struct {
 		name   string
 		change func(m *trust.Member)
 		silent bool
-		// unseen says that nobody is dialled and nothing recorded; undialled that only what is known is recorded.
+		// unseen is true if nothing is dialled and nothing recorded. undialled is true if only the failure is
+		// recorded.
 		unseen, undialled bool
 		failure           string
 	}{
@@ -207,15 +208,15 @@ func TestWhatIsSeenOfAPod(t *testing.T) {
 	}
 }
 
-// TestAPodIsKnownByWhatItRuns: a look at a pod that trusts the next CA, then something happens to it, and a second look.
+// TestAPodIsKnownByWhatItRuns observes a pod that trusts the next CA, changes something, and observes it again.
 func TestAPodIsKnownByWhatItRuns(t *testing.T) {
 	restarted := func(m *trust.Member) { m.Pod = &trust.Pod{Started: true, Process: "uid-web-a/2"} }
 	for _, test := range []struct {
 		name   string
 		change func(f *fleet, m *trust.Member)
-		// before says whether the evidence holds until the second look, after whether it does then.
+		// before and after tell whether the evidence holds before and after the second observation.
 		before, after bool
-		// presents are of the second look.
+		// presents is true if the second observation has the leaf.
 		presents bool
 	}{
 		{name: "nothing", change: func(*fleet, *trust.Member) {}, before: true, after: true, presents: true},
@@ -283,13 +284,13 @@ func TestAPodIsKnownByWhatItRuns(t *testing.T) {
 	}
 }
 
-// TestWhoAnswersAtTheAddressOfAPodThatIsGone: what another pod shows that got its address is taken for the pod's as long as
-// that one seems to be there. It says something of a process that has ended, and of nobody else.
+// TestWhoAnswersAtTheAddressOfAPodThatIsGone: another pod that got the address is taken for the former pod while
+// that one seems to exist. This evidence counts only for the former process.
 func TestWhoAnswersAtTheAddressOfAPodThatIsGone(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a", "web-b")
-		// web-b has got the address of web-a, which is not known yet.
+		// web-b has the former address of web-a, which is not known yet.
 		d.Parties[0].Members[1].Probes[0].Address = "10.0.0.2:8443"
 		f.network.lead("10.0.0.1:8443", f.reloaded)
 		f.network.lead("10.0.0.2:8443", f.lagging)
@@ -297,7 +298,7 @@ func TestWhoAnswersAtTheAddressOfAPodThatIsGone(t *testing.T) {
 		if diff := cmp.Diff([]string{"web-b"}, untrusting(d)); diff != "" {
 			t.Fatalf("who is not proven to trust the next CA (-want +got):\n%s", diff)
 		}
-		// Another pod gets the name, before it was looked at.
+		// A new pod gets the name before it is observed.
 		d.Parties[0].Members[0].Instance, d.Parties[0].Members[0].Pod = "uid-new", &trust.Pod{Started: true, Process: "uid-new/1"}
 		if diff := cmp.Diff([]string{"web-a", "web-b"}, untrusting(d)); diff != "" {
 			t.Errorf("who is not proven to trust the next CA (-want +got):\n%s", diff)

@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// TestHandshakeProves: with proof: Handshake it counts what a server has verified, whatever it lists.
+// TestHandshakeProves: with proof Handshake, what a server has verified counts, and not the CAs that it lists.
 func TestHandshakeProves(t *testing.T) {
 	active, next, foreign := newAuthority(t, "ca@1"), newAuthority(t, "ca@2"), newAuthority(t, "foreign")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
@@ -36,7 +36,7 @@ func TestHandshakeProves(t *testing.T) {
 		change(config)
 		return config
 	}
-	// silently verifies by hand, so that it lists other names than it trusts.
+	// silently verifies in VerifyConnection, so that the listed CAs differ from the trusted ones.
 	silently := func(accepts ...*pki.Pair) func(*tls.Config) {
 		return func(c *tls.Config) {
 			c.ClientAuth, c.ClientCAs = tls.RequireAnyClientCert, pool(foreign)
@@ -123,7 +123,7 @@ func TestHandshakeProves(t *testing.T) {
 	}
 }
 
-// TestSilenceProvesNothing: a server that never ends the handshake has not accepted anybody, and has not refused either.
+// TestSilenceProvesNothing: a server that never ends the handshake neither accepts nor refuses.
 func TestSilenceProvesNothing(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		active := newAuthority(t, "ca@1")
@@ -151,8 +151,8 @@ func TestSilenceProvesNothing(t *testing.T) {
 	})
 }
 
-// TestHandshakeShowsNobodyNew: what is minted has the names and usages of the configured client leaf, lives for two minutes,
-// and is as old as a clock may be behind.
+// TestHandshakeShowsNobodyNew: a minted leaf has the names and usages of the configured client leaf and is valid
+// for two minutes.
 func TestHandshakeShowsNobodyNew(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		active := newAuthority(t, "ca@1")
@@ -208,8 +208,8 @@ func TestHandshakeShowsNobodyNew(t *testing.T) {
 	})
 }
 
-// TestTwinsAreToldByTheirEnd: CAs of one key and name accept the same leaves, so what a handshake proves is the one that ends
-// first.
+// TestTwinsAreToldByTheirEnd: CAs with the same key and name accept the same leaves. A handshake therefore proves
+// only the CA that ends first.
 func TestTwinsAreToldByTheirEnd(t *testing.T) {
 	now := time.Now()
 	old, err := pki.NewAuthority(pki.Profile{CommonName: "ca@1", Key: pki.ECDSAP256, Validity: time.Hour}, now.Add(-30*time.Minute))
@@ -250,7 +250,7 @@ func TestTwinsAreToldByTheirEnd(t *testing.T) {
 	}
 }
 
-// TestUnmintable: where the signer has lost its key, it is said so, and what the server presents is seen all the same.
+// TestUnmintable: if the signer lost its key, the failure names this. What the server presents is still recorded.
 func TestUnmintable(t *testing.T) {
 	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
@@ -285,7 +285,7 @@ func TestUnmintable(t *testing.T) {
 	})
 }
 
-// TestBareEndIsNoAcceptance: a stream that ends after the handshake is no orderly end of TLS.
+// TestBareEndIsNoAcceptance: a stream that ends without close_notify after the handshake proves no acceptance.
 func TestBareEndIsNoAcceptance(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		active := newAuthority(t, "ca@1")
@@ -309,7 +309,7 @@ func TestBareEndIsNoAcceptance(t *testing.T) {
 	})
 }
 
-// accepting has every connection served, and closed afterwards without a word.
+// accepting serves every connection, and closes it without close_notify.
 func accepting(t *testing.T, serve func(conn net.Conn)) net.Listener {
 	t.Helper()
 	listener := network.Listen()
@@ -330,7 +330,7 @@ func accepting(t *testing.T, serve func(conn net.Conn)) net.Listener {
 	return listener
 }
 
-// TestServerThatKeepsTheConnection: some servers wait for a request, whatever the client says.
+// TestServerThatKeepsTheConnection: some servers wait for a request, whatever the client sends.
 func TestServerThatKeepsTheConnection(t *testing.T) {
 	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
@@ -370,7 +370,7 @@ func (m mints) Mint(context.Context, *trust.Domain, pki.Fingerprint, pki.Profile
 	return m()
 }
 
-// TestNobodyToMint: that the API server cannot be asked for the signer says nothing about the member.
+// TestNobodyToMint: a failed read of the signer proves nothing about the member, so nothing is recorded.
 func TestNobodyToMint(t *testing.T) {
 	active := newAuthority(t, "ca@1")
 	d := domain("127.0.0.1:1", nil, active)

@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// recoveredAuthority is an authority that has expired, and the same one signed again.
+// recoveredAuthority returns an expired authority, and the same one signed again.
 func recoveredAuthority(t *testing.T) (expired, again *pki.Pair) {
 	t.Helper()
 	expired, err := pki.NewAuthority(pki.Profile{CommonName: "ca@1", Key: pki.ECDSAP256, Validity: time.Hour}, time.Now().Add(-2*time.Hour))
@@ -27,7 +27,7 @@ func recoveredAuthority(t *testing.T) (expired, again *pki.Pair) {
 	return expired, again
 }
 
-// TestRecoveredUntil: a leaf that works though the anchor of its key has expired is one that a recovery has made.
+// TestRecoveredUntil: a leaf that verifies although the anchor of its key has expired comes from a recovery.
 func TestRecoveredUntil(t *testing.T) {
 	expired, again := recoveredAuthority(t)
 	leaf := newLeaf(t, again, serverDNS, pki.ServerAuth)
@@ -58,7 +58,7 @@ func TestRecoveredUntil(t *testing.T) {
 	}
 }
 
-// TestRecoveredIsRecorded: it is recorded as such, also when the server cannot be reached later.
+// TestRecoveredIsRecorded: the record marks a recovered leaf, and keeps this when the server is unreachable later.
 func TestRecoveredIsRecorded(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		expired, again := recoveredAuthority(t)

@@ -15,13 +15,13 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// TestLookedOnce: in the stage Stable too each member is looked at once, and only then, and when the inventory knows what was
-// seen, something may be signed.
+// TestLookedOnce: each member is observed once in the stage Stable too. Signing may begin only after the inventory
+// has these observations.
 func TestLookedOnce(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		ca, other := newAuthority(t, "ca@1"), newAuthority(t, "ca@0")
 		leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-		// What runs trusts another CA than the domain has, as after a restore.
+		// The process trusts another CA than the domain has, as after a restore.
 		s := serveTLS(t, &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(other), Certificates: []tls.Certificate{keyPair(t, leaf)},
 		})
@@ -78,7 +78,7 @@ func TestRounds(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		// play is what happens after the round of a domain with two members has begun.
+		// play runs after the round of a domain with two members has begun.
 		play func(t *testing.T, c *Collector, inv *fixed, d *trust.Domain)
 		want bool
 	}{
@@ -128,7 +128,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestDomainWithNobodyToLookAt has nothing to wait for.
+// TestDomainWithNobodyToLookAt: a domain without observed members has nothing to wait for.
 func TestDomainWithNobodyToLookAt(t *testing.T) {
 	d := domain("127.0.0.1:1", nil, newAuthority(t, "ca@1"))
 	d.Parties[0].Kind, d.Parties[0].Members[0].Probes = trust.Acknowledgement, nil
@@ -141,7 +141,7 @@ func TestDomainWithNobodyToLookAt(t *testing.T) {
 	}
 }
 
-// TestSilentMemberHoldsNothingUp: an attempt that is over is a look.
+// TestSilentMemberHoldsNothingUp: a failed attempt counts as an observation.
 func TestSilentMemberHoldsNothingUp(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		ca := newAuthority(t, "ca@1")

@@ -15,7 +15,7 @@ func TestWatched(t *testing.T) {
 	const before, after = "CA 1", "CA 2"
 	for _, tc := range []struct {
 		name string
-		// visits in the stage Stable (false) or in flight (true), after the first begin.
+		// visits follow the first one, in flight (true) or in the stage Stable (false).
 		visits   []bool
 		dequeued bool
 		seen     bool

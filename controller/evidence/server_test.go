@@ -35,13 +35,12 @@ const (
 // network has the servers of all tests.
 var network pipenet.Network
 
-// inBubble runs a subtest in a bubble.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { pipenet.Test(t, test) })
 }
 
-// dialLoopback dials the servers of the test, and refuses what a dialer refuses that is allowed to do so.
+// dialLoopback dials the servers of the test, and refuses what a dialer refuses that is allowed to dial loopback.
 func dialLoopback(ctx context.Context, kind, address string) (net.Conn, error) {
 	endpoint, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -94,7 +93,7 @@ func pool(cas ...*pki.Pair) *x509.CertPool {
 	return p
 }
 
-// server is a TLS server that says how its handshakes ended.
+// server is a TLS server that reports how its handshakes ended.
 type server struct {
 	net.Listener
 	results chan error
@@ -106,7 +105,7 @@ func serveTLS(t *testing.T, config *tls.Config) *server {
 	return serveEach(t, func() *tls.Config { return config })
 }
 
-// serveEach has a process of its choice answer each connection.
+// serveEach has choose pick the configuration of each connection.
 func serveEach(t *testing.T, choose func() *tls.Config) *server {
 	t.Helper()
 	listener := network.Listen()
@@ -132,11 +131,11 @@ func (s *server) serve(conn *tls.Conn) {
 	_, err := io.Copy(io.Discard, conn)
 	select {
 	case s.results <- err:
-	default: // nobody asks for that many
+	default: // no test needs that many results
 	}
 }
 
-// silent accepts connections and never says a word.
+// silent accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener := network.Listen()
@@ -158,7 +157,7 @@ func silent(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// speaking is a server that says one thing, and hangs up.
+// speaking is a server that writes one text and closes the connection.
 func speaking(text string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		return accepting(t, func(conn net.Conn) { _, _ = io.WriteString(conn, text) }).Addr().String()
@@ -206,7 +205,7 @@ func domain(address string, leaf *pki.Certificate, anchors ...*pki.Pair) *trust.
 	return d
 }
 
-// consenting is the metadata of what the configuration of the domain may use.
+// consenting returns the metadata of an object that the configuration of the domain may use.
 func consenting(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: testNamespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: "pki"}}
 }
@@ -241,10 +240,10 @@ func signerSecret(t *testing.T, active, next *pki.Pair) runtime.Object {
 	return secret
 }
 
-// timeNow is the time with the precision of a record.
+// timeNow returns the time with the precision of a record.
 func timeNow() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// newCollector returns a collector with the API server that it reads and records to.
+// newCollector returns a collector, and the API server that it reads from and records to.
 func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *apifake.Server) {
 	t.Helper()
 	api := apifake.New(t, clock.RealClock{}, objects...)

@@ -19,9 +19,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestSeveralProcessesBehindOneAddress: two replicas answer at one address, and one of them has been reloaded. Whichever the
-// probe meets first, the member is not seen to have followed. A single look met the reloaded one, and promoted, about every
-// second time.
+// TestSeveralProcessesBehindOneAddress: two replicas answer at one address, and only one was reloaded. Whichever
+// answers first, the member has not followed.
 func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf, renewed := newLeaf(t, before, serverDNS, pki.ServerAuth), newLeaf(t, before, serverDNS, pki.ServerAuth)
@@ -42,7 +41,7 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		choose func() *tls.Config
-		// handshake has the probe carry handshakes through.
+		// handshake selects the proof Handshake.
 		handshake bool
 	}{
 		{name: "one has reloaded its trust", choose: alternately(serving(leaf, before), serving(leaf, before, after))},
@@ -80,8 +79,7 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 	}
 }
 
-// TestOneLookIsNotBelieved shows that the looks which follow the first one are what holds: without them the reloaded process
-// of two would have spoken for both.
+// TestOneLookIsNotBelieved: without the confirming probes, the reloaded one of two processes counts for both.
 func TestOneLookIsNotBelieved(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -112,7 +110,7 @@ func TestOneLookIsNotBelieved(t *testing.T) {
 	})
 }
 
-// TestNegativeLookCountsAtOnce: what a process does not accept any more needs no second look.
+// TestNegativeLookCountsAtOnce: what a process no longer accepts needs no confirming probe.
 func TestNegativeLookCountsAtOnce(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -145,8 +143,8 @@ func TestNegativeLookCountsAtOnce(t *testing.T) {
 	})
 }
 
-// TestDifferingIsNotForgottenAtOnce: one of many processes lags, and looks meet it rarely. That a number of looks have not met
-// it does not mean that it is gone.
+// TestDifferingIsNotForgottenAtOnce: probes rarely meet the one lagging process of many. A number of probes
+// without it does not prove that it is gone.
 func TestDifferingIsNotForgottenAtOnce(t *testing.T) {
 	pipenet.Test(t, func(t *testing.T) {
 		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")

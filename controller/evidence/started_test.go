@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// starters is a pod that reads bundle and leaf only when it starts, and the API server that has all of them.
+// starters is a pod that reads bundle and leaf only at its start, with the API server that stores them.
 type starters struct {
 	t            *testing.T
 	active, next *pki.Pair
@@ -34,7 +34,7 @@ type starters struct {
 	pod          *corev1.Pod
 }
 
-// newStarters is a pod that has started with what there is, before a rotation.
+// newStarters returns a pod that started with the current objects, before a rotation.
 func newStarters(t *testing.T) *starters {
 	t.Helper()
 	s := &starters{t: t, active: newAuthority(t, "ca@1"), next: newAuthority(t, "ca@2"), api: apifake.New(t, clock.RealClock{})}
@@ -68,7 +68,6 @@ func (s *starters) drop(object runtime.Object) {
 	}
 }
 
-// publish writes the bundle.
 func (s *starters) publish(anchors ...*pki.Pair) {
 	cm := &corev1.ConfigMap{ObjectMeta: consenting("web-bundle"), Data: map[string]string{}}
 	s.d.Bundle.Anchors = nil
@@ -80,7 +79,6 @@ func (s *starters) publish(anchors ...*pki.Pair) {
 	s.put(cm)
 }
 
-// present writes the leaf.
 func (s *starters) present(leaf *pki.Pair) {
 	key, err := leaf.KeyPEM()
 	if err != nil {
@@ -100,7 +98,7 @@ func (s *starters) current() map[string]string {
 	}
 }
 
-// run has the pod run a container, and the inventory know it.
+// run has the pod run a container, and updates the inventory.
 func (s *starters) run(container string) {
 	s.pod.Status.ContainerStatuses[0].ContainerID = container
 	s.put(s.pod)
@@ -109,7 +107,7 @@ func (s *starters) run(container string) {
 	m.Pod, m.Content = &facts.Life, facts.Content
 }
 
-// look has the pod looked at, and returns what is recorded of it, without its times.
+// look refreshes the evidence of the pod and returns its observation, without times.
 func (s *starters) look() trust.Observation {
 	s.t.Helper()
 	refreshed(s.t, s.collector, s.d, s.api)
@@ -120,7 +118,7 @@ func (s *starters) look() trust.Observation {
 	return seen[0]
 }
 
-// reads of an object since the last call.
+// reads returns the read requests since the last call.
 func (s *starters) reads() (names []string) {
 	for _, action := range s.api.Actions() {
 		switch action.GetResource().Resource {
@@ -132,7 +130,7 @@ func (s *starters) reads() (names []string) {
 	return names
 }
 
-// TestWhatAPodHasStartedWith is one look at a pod of which nothing is known, after something has happened.
+// TestWhatAPodHasStartedWith changes something, and then observes the pod for the first time.
 func TestWhatAPodHasStartedWith(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change           func(s *starters)
@@ -180,8 +178,8 @@ func TestWhatAPodHasStartedWith(t *testing.T) {
 	}
 }
 
-// TestWhatAPodHasStartedWithStays: what was seen of a process stays true of it, and is not read again; of the next process it
-// says nothing.
+// TestWhatAPodHasStartedWithStays: an observation of a process stays valid and is not read again. It proves
+// nothing for the next process.
 func TestWhatAPodHasStartedWithStays(t *testing.T) {
 	s := newStarters(t)
 	first := s.look()
@@ -195,7 +193,7 @@ func TestWhatAPodHasStartedWithStays(t *testing.T) {
 	if diff := cmp.Diff([]string{"get pods"}, s.reads()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	// Somebody says that it has started with what there is now.
+	// Annotations claim that the pod started with the current objects.
 	s.pod.Annotations = s.current()
 	s.run("c1")
 	if got := s.look(); got.Trusts[0] != first.Trusts[0] || len(got.Trusts) != 1 || got.Presents[0] != first.Presents[0] {
@@ -214,7 +212,7 @@ func TestWhatAPodHasStartedWithStays(t *testing.T) {
 	}
 }
 
-// TestAPodThatStartsIsLookedAtAtOnce: in any stage, and not again before something has happened.
+// TestAPodThatStartsIsLookedAtAtOnce: in any stage, and not again before the next event.
 func TestAPodThatStartsIsLookedAtAtOnce(t *testing.T) {
 	s := newStarters(t)
 	inv := s.collector.inventory.(*fixed)

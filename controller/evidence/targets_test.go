@@ -29,7 +29,7 @@ import (
 
 var guard = trust.InjectionTarget{Kind: "ValidatingWebhookConfiguration", Name: "guard"}
 
-// guarded is a namespace with one domain whose server kube-apiserver verifies by one target.
+// guarded is a namespace with one domain. kube-apiserver verifies its server by one target.
 func guarded(cas ...*pki.Pair) *inventory.Namespace {
 	return &inventory.Namespace{Name: testNamespace, Domains: []*trust.Domain{{
 		Namespace: testNamespace, Name: "web",
@@ -42,7 +42,7 @@ func guarded(cas ...*pki.Pair) *inventory.Namespace {
 	}}}
 }
 
-// theGuard is the target: a webhook for each list of CAs.
+// theGuard is the target, with one webhook for each list of CAs.
 func theGuard(uid types.UID, webhooks ...[]*pki.Pair) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
 		Name: guard.Name, UID: uid, Annotations: map[string]string{injection.Annotation: testNamespace + "/web-bundle"},
@@ -57,7 +57,7 @@ func theGuard(uid types.UID, webhooks ...[]*pki.Pair) *admissionregistrationv1.V
 	return out
 }
 
-// guardRecord is what is recorded of the target, nil for nothing.
+// guardRecord returns the recorded observation of the target, nil without a record.
 func guardRecord(t *testing.T, api *apifake.Server) *trust.Observation {
 	t.Helper()
 	list := recordOf(t, api, "web", "kube-apiserver", guard.Member())
@@ -152,8 +152,8 @@ func TestTargetLeavesTheRecordAloneWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestTargetInFlight: a target is looked at every few seconds while a rotation is in flight, and at once when its caBundle was
-// written. What is renewed does not begin anew: since when it holds what it holds is kept.
+// TestTargetInFlight: in flight, a target is read every few seconds, and at once after a write of its caBundle. A
+// renewed observation keeps the time since when it holds.
 func TestTargetInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
@@ -164,7 +164,7 @@ func TestTargetInFlight(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); c.Run(ctx) }()
-		// know has the inventory know what is recorded, as it does a moment later.
+		// know updates the inventory with the record, as happens a moment later.
 		know := func() *trust.Observation {
 			t.Helper()
 			synctest.Wait()

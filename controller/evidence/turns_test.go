@@ -24,11 +24,11 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// dials are when connections were begun.
+// dials records when connections began.
 type dials struct {
 	mu sync.Mutex
 	at []time.Time
-	// answer is nil for a port that is closed.
+	// answer is nil for a closed port.
 	answer func(conn net.Conn)
 }
 
@@ -44,7 +44,7 @@ func (d *dials) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// most are there in any second.
+// most returns the largest number of connections in a second.
 func (d *dials) most() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +67,6 @@ func (d *dials) since(begin time.Time) (after []time.Duration) {
 	return after
 }
 
-// manyPods are the names of so many.
 func manyPods(count int) []string {
 	out := make([]string, 0, count)
 	for i := range count {
@@ -76,7 +75,7 @@ func manyPods(count int) []string {
 	return out
 }
 
-// inFlight runs a collector for d in flight, and returns what stops it.
+// inFlight runs a collector for d in flight, and returns a function that stops it.
 func inFlight(t *testing.T, d *trust.Domain, network *dials, perSecond int) (c *Collector, inv *fixed, stop func()) {
 	t.Helper()
 	inv = &fixed{}
@@ -89,7 +88,7 @@ func inFlight(t *testing.T, d *trust.Domain, network *dials, perSecond int) (c *
 	return c, inv, func() { cancel(); <-done }
 }
 
-// TestNeverMoreHandshakesThanAllowed: 200 pods that all have news, of which each look asks for 16 more.
+// TestNeverMoreHandshakesThanAllowed: 200 pods change at once, and each visit needs 16 confirming handshakes.
 func TestNeverMoreHandshakesThanAllowed(t *testing.T) {
 	const pods, perSecond = 200, 100
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +97,7 @@ func TestNeverMoreHandshakesThanAllowed(t *testing.T) {
 		d := podDomain(leaf.Certificate, active, next, manyPods(pods)...)
 		config := &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(active, next), Certificates: []tls.Certificate{keyPair(t, leaf)},
-			// A pipe has no buffer for a ticket that nobody reads yet.
+			// A pipe has no buffer for a ticket that the client does not read yet.
 			SessionTicketsDisabled: true,
 		}
 		network := &dials{answer: func(conn net.Conn) {
@@ -117,7 +116,7 @@ func TestNeverMoreHandshakesThanAllowed(t *testing.T) {
 		if most := network.most(); most > perSecond {
 			t.Errorf("%d handshakes in a second, want at most %d", most, perSecond)
 		}
-		// Each member has a second for its connections, and many have waited longer for their turn.
+		// Each member has a second for its connections, and many waited longer for their turn.
 		recall(t, d, records)
 		if left := untrusting(d); len(left) > 0 {
 			t.Errorf("%d pods are not proven to trust what they have loaded, such as %s", len(left), left[0])
@@ -125,14 +124,14 @@ func TestNeverMoreHandshakesThanAllowed(t *testing.T) {
 	})
 }
 
-// newPods are many pods in the middle of a rotation, at the time of the test.
+// newPods returns count pods in the middle of a rotation, at the time of the test.
 func newPods(t *testing.T, count int) *trust.Domain {
 	t.Helper()
 	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	return podDomain(newLeaf(t, active, serverDNS, pki.ServerAuth).Certificate, active, next, manyPods(count)...)
 }
 
-// TestPodsThatDoNotAnswerInFlight are dialled more and more rarely, within the limit, and at once when they were restarted.
+// TestPodsThatDoNotAnswerInFlight are dialled less and less often, within the limit, and at once after a restart.
 func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 	t.Run("many", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -155,8 +154,8 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 			d := newPods(t, 1)
 			c, inv, stop := inFlight(t, d, network, 20)
 			defer stop()
-			// The interval is a second: after 2, 4, 8, 16 and then each 30 seconds, and a tenth. As the inventory of this
-			// test does not learn what was recorded, each look but the first is made twice.
+			// The interval is a second: after 2, 4, 8, 16 and then every 30 seconds, plus a tenth. The inventory
+			// of this test never gets the records, so each visit but the first happens twice.
 			time.Sleep(10 * time.Minute) //nolint:forbidigo // the clock of the bubble
 			if made := len(network.since(time.Time{})); made < 2*20 || made > 2*24 {
 				t.Errorf("%d handshakes in ten minutes with a pod that does not answer", made)
@@ -168,7 +167,8 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 			restarted := time.Now()
 			inv.set(&again)
 			c.NamespaceChanged(testNamespace)
-			// The look that was due before may come in between, and is one more that fails: then the next is four seconds later.
+			// The visit that was due before the restart may come in between and fail. Then the next one is four
+			// seconds later.
 			time.Sleep(8 * time.Second) //nolint:forbidigo // the clock of the bubble
 			after := network.since(restarted)
 			if len(after) < 2 || after[0] > 100*time.Millisecond || after[len(after)-1] < 2*time.Second {
@@ -178,7 +178,7 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsIsNotToBlame: a look whose time ends while it waits for its turn says nothing of the member.
+// TestWhoWaitsIsNotToBlame: a visit whose time ends while it waits for its turn proves nothing about the member.
 func TestWhoWaitsIsNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &dials{}

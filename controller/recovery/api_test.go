@@ -46,7 +46,7 @@ spec:
     - {name: clients, members: [kube-apiserver], verifies: {usages: [ServerAuth]}, presents: [etcd-client], evidence: {kind: acknowledgement}}
 `
 
-// cluster is an API server, with the steps of the controller and of the nodes done by hand.
+// cluster is an API server. The test does the steps of the controller and of the nodes.
 type cluster struct {
 	t   *testing.T
 	now time.Time
@@ -92,7 +92,7 @@ func (a *cluster) domain() *trust.Domain {
 	return nil
 }
 
-// apply does what `kubectl apply --server-side` does with the manifests of a recovery, under the eyes of the webhook.
+// apply stores the manifests of a recovery, and fails the test if the webhook would refuse one.
 func (a *cluster) apply(dir string) {
 	a.t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -124,7 +124,7 @@ func (a *cluster) apply(dir string) {
 	}
 }
 
-// loaded has every member report what it trusts and presents.
+// loaded stores a report of every member about what it trusts and presents.
 func (a *cluster) loaded(trusts []*pki.Certificate) {
 	d := a.domain()
 	for _, p := range d.Parties {
@@ -145,7 +145,7 @@ func (a *cluster) loaded(trusts []*pki.Certificate) {
 	}
 }
 
-// step performs one action as the controller would, and refuses what a recovery must never lead to.
+// step performs one action of the controller, and fails the test on an action that must not follow a recovery.
 func (a *cluster) step(action *trust.Action) {
 	a.t.Helper()
 	switch action.Kind {
@@ -184,8 +184,8 @@ func (a *cluster) step(action *trust.Action) {
 	}
 }
 
-// TestControllerGoesOnFromRecovery applies what a recovery has written to an API that knows the expired signer only. The
-// controller restores what is left with the same key, and never begins with another one.
+// TestControllerGoesOnFromRecovery applies the output of a recovery to an API server with the expired signer. The
+// controller restores the rest with the same key, and never with a new one.
 func TestControllerGoesOnFromRecovery(t *testing.T) {
 	now := time.Now()
 	end := now.Add(-time.Hour)

@@ -17,8 +17,8 @@ import (
 
 var errKilled = errors.New("the process was killed")
 
-// killed is the file system of the node until the process that writes to it is killed: before write n, counted from 1, and
-// it writes nothing any more.
+// killed is the file system of a node. From write n on, counted from 1, every write fails, as if the process was
+// killed.
 type killed struct {
 	durable.Disk
 	before, writes int
@@ -39,7 +39,7 @@ func (k *killed) WriteFile(name string, data []byte) error {
 	return k.write(func() error { return k.Disk.WriteFile(name, data) })
 }
 
-// What a process has written outlives it without a sync.
+// What a killed process wrote lasts without a sync.
 func (k *killed) SyncFile(string) error      { return k.write(func() error { return nil }) }
 func (k *killed) SyncDirectory(string) error { return k.write(func() error { return nil }) }
 
@@ -63,8 +63,8 @@ func (k *killed) Chmod(name string, mode fs.FileMode) error {
 	return k.write(func() error { return k.Disk.Chmod(name, mode) })
 }
 
-// TestKilled kills a recovery before each of its writes. What kubelet runs is whole then, if it was before, and another
-// recovery, which begins a second later, completes the first.
+// TestKilled kills a recovery before each of its writes. What kubelet runs stays whole. Another recovery, one
+// second later, completes the first.
 func TestKilled(t *testing.T) {
 	now := time.Now()
 	good, bad := now.Add(disktest.Life/2), now.Add(-time.Hour)

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// damage is a node on whose disk a test does something.
+// damage is a node whose disk a test changes.
 type damage struct {
 	*disktest.Node
 	t *testing.T
@@ -39,8 +39,8 @@ func (d damage) edit(file string, change func(text string) string) {
 	d.must(os.WriteFile(file, []byte(change(string(text))), 0o600))
 }
 
-// TestDiagnoseRealDirectories damages the disk of a node that is fine, with revision 5 as a way back, and names what doctor
-// then says, as severity and reason, apart from the way back.
+// TestDiagnoseRealDirectories damages the disk of a healthy node, with revision 5 as a way back. It lists what
+// doctor then reports, as severity and reason, apart from the way back.
 func TestDiagnoseRealDirectories(t *testing.T) {
 	now := time.Now()
 	end := now.Add(disktest.Life / 2)
@@ -48,7 +48,7 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 	for name, tc := range map[string]struct {
 		do   func(d damage)
 		want []string
-		// back is what is said of revision 5.
+		// back is the finding about revision 5.
 		back string
 	}{
 		"nothing":          {do: func(damage) {}},
@@ -163,7 +163,7 @@ func (d damage) foreignLeaf(end time.Time) {
 	})
 }
 
-// leafUntil has one leaf end earlier than its signer.
+// leafUntil makes one leaf end earlier than its signer.
 func (d damage) leafUntil(end time.Time) {
 	authorityEnd := time.Now().Add(disktest.Life / 2)
 	ca := disktest.Authority(d.t, "signer@2", authorityEnd)

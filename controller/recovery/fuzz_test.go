@@ -82,7 +82,6 @@ func FuzzSecretFile(f *testing.F) {
 	})
 }
 
-// FuzzDatabase changes bytes of a database of etcd.
 func FuzzDatabase(f *testing.F) {
 	node := disktest.NewNode(f, "node-0")
 	file := node.WriteData(disktest.Revision{Key: "/registry/secrets/ns/a", Value: []byte("v")}, disktest.Revision{Key: "/registry/secrets/ns/a", Deleted: true})

@@ -18,8 +18,8 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// TestBesideInstaller recovers what the real installer has written, and lets the installer go on from there: it finds the
-// node whole, refuses to bring back the expired content of the same revision, and installs the next one.
+// TestBesideInstaller recovers what the real installer wrote, and then runs the installer again. It finds the node
+// whole, refuses the expired content of the same revision, and installs the next revision.
 func TestBesideInstaller(t *testing.T) {
 	now := time.Now()
 	end := now.Add(-time.Hour)
@@ -55,7 +55,7 @@ func TestBesideInstaller(t *testing.T) {
 	checkInUse(t, o, "8/8")
 }
 
-// TestDoctorAgreesWithInstaller: what the installer accepts, doctor does not call an error.
+// TestDoctorAgreesWithInstaller: doctor reports no error for what the installer accepts.
 func TestDoctorAgreesWithInstaller(t *testing.T) {
 	now := time.Now()
 	end := now.Add(disktest.Life / 2)
@@ -93,7 +93,6 @@ func TestDoctorAgreesWithInstaller(t *testing.T) {
 	}
 }
 
-// request is what the installer pod of a revision asks for.
 func request(node *disktest.Node, n int, files map[string][]byte) generation.Request {
 	template := node.ManifestText(n)
 	text := strings.ReplaceAll(string(template), path.Base(node.Directory(n)), "etcd-pod-"+nodepod.PlaceholderRevision)

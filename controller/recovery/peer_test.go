@@ -17,13 +17,13 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// peer is a member with which a test can shake hands.
+// peer is an etcd member that accepts handshakes.
 type peer struct {
 	leaf   *pki.Pair
 	trusts []*pki.Pair
 }
 
-// serve starts the peer, which demands a certificate as etcd does.
+// serve starts the peer. As etcd does, it requires a client certificate.
 func (p peer) serve(t *testing.T, name string) nodepod.Member {
 	t.Helper()
 	key, err := p.leaf.KeyPEM()
@@ -48,5 +48,5 @@ func (p peer) serve(t *testing.T, name string) nodepod.Member {
 	return nodepod.Member{Name: name, Address: strings.TrimPrefix(server.URL, "https://")}
 }
 
-// nobody is at a port where nothing listens.
+// nobody returns a member at a port where nothing listens.
 func nobody(name string) nodepod.Member { return nodepod.Member{Name: name, Address: "127.0.0.1:1"} }

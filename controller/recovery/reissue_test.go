@@ -25,7 +25,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// expired is a node on which everything has ended an hour ago, with the signer in etcd's data.
+// expired is a node whose certificates ended an hour ago, with the signer in etcd's data.
 type expired struct {
 	*disktest.Node
 	t   *testing.T
@@ -124,7 +124,7 @@ func (e *expired) other() disktest.Revision {
 	return e.stored(disktest.Secret(e.t, "other-signer", disktest.Authority(e.t, "other@1", e.now)))
 }
 
-// damage overwrites the pages after the two that say where everything is.
+// damage overwrites all pages after the two meta pages of a database.
 func (e *expired) damage(file string) {
 	data, err := os.ReadFile(file)
 	e.must(err)
@@ -141,7 +141,7 @@ func (e *expired) lock(file string) {
 	e.t.Cleanup(func() { _ = db.Close() })
 }
 
-// TestReissueFromFiles takes the signer from a manifest of a backup in each form that people have.
+// TestReissueFromFiles takes the signer from a manifest of a backup, in several forms.
 func TestReissueFromFiles(t *testing.T) {
 	for name, write := range map[string]func(e *expired, secret []byte) []string{
 		"a file": func(e *expired, secret []byte) []string { return []string{e.put("s.yaml", secret)} },
@@ -177,7 +177,7 @@ func (e *expired) put(name string, data []byte) string {
 	return file
 }
 
-// TestReissueFromValidSigner leaves the trust as it is.
+// TestReissueFromValidSigner keeps the bundle.
 func TestReissueFromValidSigner(t *testing.T) {
 	now := time.Now()
 	node := disktest.NewNode(t, "node-0")
@@ -197,7 +197,7 @@ func TestReissueFromValidSigner(t *testing.T) {
 	}
 }
 
-// TestReissueOutput looks at what is written: modes, the client, and no earlier output destroyed.
+// TestReissueOutput checks modes, the client leaf, and that earlier output is kept.
 func TestReissueOutput(t *testing.T) {
 	e := newExpired(t)
 	e.WriteData(e.signer(), e.stored(disktest.Secret(t, "etcd-client", disktest.Leaf(t, e.ca, "etcd-client", e.now.Add(-time.Hour)))))
@@ -225,7 +225,7 @@ func TestReissueOutput(t *testing.T) {
 	}
 }
 
-// TestReissueIsResumable stops after each step, and once within writing, and recovers again.
+// TestReissueIsResumable stops after each step, with half-written files, and recovers again.
 func TestReissueIsResumable(t *testing.T) {
 	for stop := range 4 {
 		e := newExpired(t)
@@ -238,7 +238,7 @@ func TestReissueIsResumable(t *testing.T) {
 		for _, step := range plan.do[:stop] {
 			e.must(step())
 		}
-		// What a crash in the middle leaves.
+		// A crash during a write leaves these.
 		e.Write(filepath.Join(e.Resources, ".etcd-pod-7.staging", "half"), nil)
 		e.Write(filepath.Join(e.Manifests, ".etcd-pod.yaml.staging"), []byte("half"))
 		again, err := New(t.Context(), e.o)
@@ -248,7 +248,7 @@ func TestReissueIsResumable(t *testing.T) {
 	}
 }
 
-// TestReissueResumesWithoutPeers is a crash between directory and manifest on a node whose peers are all down.
+// TestReissueResumesWithoutPeers crashes between directory and manifest, on a node whose peers are all down.
 func TestReissueResumesWithoutPeers(t *testing.T) {
 	e := newExpired(t)
 	status := disktest.Revision{Key: "/registry/configmaps/openshift-etcd/revision-status-9", Value: []byte("any")}
@@ -276,7 +276,7 @@ func TestExecuteKeepsOthersOut(t *testing.T) {
 	e.must(plan.Execute())
 }
 
-// TestReissueKeepsEverything compares what was there with what is there after it.
+// TestReissueKeepsEverything compares the content of the disk before and after.
 func TestReissueKeepsEverything(t *testing.T) {
 	e := newExpired(t)
 	e.WriteData(e.signer())

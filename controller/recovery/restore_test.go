@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestRestore is a node whose last revisions went wrong, and peers of every kind. a signs revision 3, the leaves of 5/5 are
-// of a with the trust of both, generation 5/6 has moved to b, and revision 7 knows b only.
+// TestRestore restores a node whose last revisions are bad, with various peers. CA a signs revision 3. The leaves
+// of 5/5 are of a, with the trust of a and b. Generation 5/6 has leaves of b, and revision 7 knows only b.
 func TestRestore(t *testing.T) {
 	now := time.Now()
 	end := now.Add(disktest.Life / 2)
@@ -29,7 +29,7 @@ func TestRestore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		peers    []*peer
 		revision string
-		// want is the generation in use afterwards, "" with an error that says refused.
+		// want is the generation in use afterwards. If it is "", the error contains refused.
 		want, refused string
 		manifestGone  bool
 	}{
@@ -123,14 +123,14 @@ func checkInUse(t *testing.T, o Options, want string) {
 	}
 }
 
-// TestRestoreSwapsPointerUnderRunningEtcd wants another generation of the directory that runs: nobody restarts for that, so
-// etcd may go on. For another directory it may not.
+// TestRestoreSwapsPointerUnderRunningEtcd restores another generation of the running directory. This restarts
+// nothing, so etcd may run. For another directory it must not.
 func TestRestoreSwapsPointerUnderRunningEtcd(t *testing.T) {
 	now := time.Now()
 	end := now.Add(disktest.Life / 2)
 	a := disktest.Authority(t, "signer@1", end)
 	node := disktest.NewNode(t, "node-0")
-	// What listens where the manifest says is etcd, as far as anybody can see.
+	// A server at the address of the manifest counts as the running etcd.
 	node.PeerURL = "https://" + peer{leaf: disktest.Leaf(t, a, "peer", end)}.serve(t, "self").Address
 	node.Install(3, 3, node.Files(a, end))
 	node.Install(5, 5, node.Files(a, end))

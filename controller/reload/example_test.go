@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/controller/reload"
 )
 
-// A server in a pod, and below the config of a client: certificate and key are a mounted Secret, the anchors a mounted
+// A server in a pod, and the config of a client. Certificate and key are a mounted Secret, the anchors a mounted
 // ConfigMap.
 func Example() {
 	serve := func(ctx context.Context, handler http.Handler) error {
@@ -41,7 +41,7 @@ func Example() {
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: source.ClientConfig(nil)}}
 	}
 	_ = client
-	// Here nothing is mounted, and the server does not start.
+	// The example mounts nothing, so the server does not start.
 	missing, _, _ := strings.Cut(serve(context.Background(), http.NotFoundHandler()).Error(), "\n")
 	fmt.Println(missing)
 	// Output: load mounted files: read /tls/tls.crt: no such file or directory

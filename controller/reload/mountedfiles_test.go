@@ -31,7 +31,7 @@ func TestReadIsOfOneContent(t *testing.T) {
 	for reads := 0; reads < 300; {
 		content, err := Read(volume.Path("a"), volume.Path("b"))
 		if err != nil {
-			// kubelet may swap as often as this only in a test.
+			// Only a test swaps so often that Read runs out of attempts.
 			if strings.Contains(err.Error(), "no such file") {
 				continue
 			}
@@ -44,7 +44,7 @@ func TestReadIsOfOneContent(t *testing.T) {
 	}
 }
 
-// The link is read, and what it leads to is replaced before a file is opened.
+// TestResolveKeepsARemovedContent: kubelet may remove the content between reading the link and opening a file.
 func TestResolveKeepsARemovedContent(t *testing.T) {
 	volume := kubeletvolume.New(t)
 	volume.Swap(t, map[string]string{"a": "1"})

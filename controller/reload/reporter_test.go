@@ -21,13 +21,13 @@ import (
 
 const lease = 10 * time.Minute
 
-// world is a process that can be looked at, and an API server that takes reports, or does not.
+// world is the observed process, and an API server that accepts or refuses reports.
 type world struct {
 	mu      sync.Mutex
 	loaded  Loaded
 	blind   error
 	refusal error
-	// mute leaves out when a report expires.
+	// mute leaves the expiry out of the answer.
 	mute bool
 
 	tried   int
@@ -67,7 +67,6 @@ func (w *world) counts() (tried, accepted int) {
 	return w.tried, len(w.reports)
 }
 
-// run runs a Reporter in a bubble.
 func run(t *testing.T, w *world, test func(t *testing.T, r *Reporter)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -129,7 +128,7 @@ func TestWhatIsKnownIsNotReportedAgain(t *testing.T) {
 	})
 }
 
-// TestReportAtTheStartIsRepeated: kubelet is told of the start of a container after the container has begun to run.
+// TestReportAtTheStartIsRepeated: kubelet learns of a container's start only after the container runs.
 func TestReportAtTheStartIsRepeated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		age  time.Duration

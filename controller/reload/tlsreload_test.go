@@ -36,7 +36,7 @@ func sourceOf(t *testing.T, in PEM) *Source {
 	return s
 }
 
-// outcome of a handshake: the errors of both sides, and what the client was shown.
+// outcome of a handshake: the errors of both sides, and the chain that the client saw.
 type outcome struct {
 	server, client error
 	presented      []byte
@@ -68,14 +68,15 @@ func shake(t *testing.T, server, client *tls.Config) (out outcome) {
 	out.client = conn.HandshakeContext(t.Context())
 	if out.client == nil {
 		out.presented = conn.ConnectionState().PeerCertificates[0].Raw
-		_, _ = conn.Read(make([]byte, 1)) // until the server has verified
+		_, _ = conn.Read(make([]byte, 1)) // wait for the server's verification
 	}
 	_ = conn.Close()
 	served.Wait()
 	return out
 }
 
-// TestBothDirectionsFollow: one config of each side goes through a rotation, and each handshake is by what is loaded then.
+// TestBothDirectionsFollow takes one config of each side through a rotation. Each handshake uses what is loaded
+// then.
 func TestBothDirectionsFollow(t *testing.T) {
 	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
 	before, after := kubeletvolume.Leaf(t, former), kubeletvolume.Leaf(t, next)
@@ -203,7 +204,7 @@ func TestLoadNeedsFiles(t *testing.T) {
 	}
 }
 
-// api keeps reports.
+// api stores reports.
 type api struct {
 	mu      sync.Mutex
 	reports []*v1alpha1.Acknowledgement
@@ -224,7 +225,8 @@ func (a *api) all() []*v1alpha1.Acknowledgement {
 	return slices.Clone(a.reports)
 }
 
-// TestFollowAcknowledgesWhatIsLoaded: a swap of kubelet is loaded and reported; what cannot be loaded is not reported.
+// TestFollowAcknowledgesWhatIsLoaded: what kubelet swaps is loaded and reported. What cannot be loaded is not
+// reported.
 func TestFollowAcknowledgesWhatIsLoaded(t *testing.T) {
 	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
 	secret, bundle := kubeletvolume.New(t), kubeletvolume.New(t)
@@ -236,7 +238,7 @@ func TestFollowAcknowledgesWhatIsLoaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The time of the bubble is before that of these certificates.
+	// Make these outside of the bubble, whose time is before their validity.
 	fresh := kubeletvolume.Leaf(t, next)
 	mixed := kubeletvolume.Secret(t, fresh)
 	mixed["tls.key"] = kubeletvolume.Secret(t, leaf)["tls.key"]

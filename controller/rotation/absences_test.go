@@ -15,7 +15,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestNothingIsDoneBeforeTheFirstLooks: what members have said before a start of the controller may have been refuted since.
+// TestNothingIsDoneBeforeTheFirstLooks: evidence from before a start of the controller may be outdated, so nothing
+// is written before every member was observed again.
 func TestNothingIsDoneBeforeTheFirstLooks(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
@@ -37,8 +38,8 @@ func TestNothingIsDoneBeforeTheFirstLooks(t *testing.T) {
 	}
 }
 
-// TestAbsenceIsProven: a member that was taken out of the configuration in flight counts until it is proven to be gone,
-// and the proof is in the roster before anything is done on it.
+// TestAbsenceIsProven: a member that is removed from the configuration in flight counts until its absence is
+// proven. The roster has the proof before the controller acts on it.
 func TestAbsenceIsProven(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
@@ -55,7 +56,7 @@ func TestAbsenceIsProven(t *testing.T) {
 	cfg := w.configuration()
 	cfg.Spec.TrustDomains[0].RelyingParties[1].Members = []string{"b"}
 	w.put(cfg)
-	// The one that was taken out reports no more.
+	// The removed member no longer reports.
 	for range 10 {
 		w.look(c)
 		w.acknowledgeAs("b")
@@ -83,7 +84,7 @@ func TestAbsenceIsProven(t *testing.T) {
 	}
 }
 
-// acknowledgeAs is acknowledge without the members a and b, except for one.
+// acknowledgeAs is acknowledge without the evidence of members a and b, except for the given one.
 func (w *world) acknowledgeAs(member string) {
 	w.t.Helper()
 	w.acknowledge()

@@ -33,7 +33,8 @@ func settled(t *testing.T) (*world, *Controller) {
 	return w, c
 }
 
-// TestNothingIsWrittenOnADecisionThatIsOutdated has each kind of action fail on a resource version that is not live.
+// TestNothingIsWrittenOnADecisionThatIsOutdated performs each kind of action with an outdated resource version. It
+// must fail.
 func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
 	w, c := settled(t)
 	d := w.domain()
@@ -163,8 +164,8 @@ func TestGenerationsHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestStaleCache holds the cache back after each write: nothing more may be decided on it, and after a while the
-// decision is made on live reads.
+// TestStaleCache freezes the cache. After one write the controller must not decide on it again. After a timeout it
+// decides on live reads.
 func TestStaleCache(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
@@ -196,8 +197,8 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// TestPartyRemovedBeforeARotation: informers have streams of their own, so a request may be seen before an edit of the configuration that
-// was made first. Who was taken out at rest does not count in the rotation.
+// TestPartyRemovedBeforeARotation: informers have separate streams, so a request may arrive before an earlier edit
+// of the configuration. A party removed at rest does not count in the rotation.
 func TestPartyRemovedBeforeARotation(t *testing.T) {
 	w, c := settled(t)
 	cfg := w.configuration()
@@ -225,7 +226,7 @@ func TestPartyRemovedBeforeARotation(t *testing.T) {
 	}
 }
 
-// collector is an Evidence that has looked at everybody, and proves nobody to be gone.
+// collector is an Evidence that has observed all members. By default it proves no absence.
 type collector struct {
 	refresh  func() error
 	looked   func() bool
@@ -248,7 +249,7 @@ func (c collector) Absences(_ context.Context, _ *trust.Domain, missing []trust.
 	return c.absences(missing)
 }
 
-// promotable is a world in which the promotion is all that is left to do.
+// promotable is a world whose only action left is the promotion.
 func promotable(t *testing.T) (*world, *Controller) {
 	t.Helper()
 	w, c := settled(t)
@@ -386,7 +387,7 @@ func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
 	}
 }
 
-// panicking is an Inventory with a fault of ours in it.
+// panicking is an Inventory that panics.
 type panicking struct{ *world }
 
 func (panicking) Namespace(string) *inventory.Namespace { panic("a fault") }
@@ -444,7 +445,7 @@ func TestRunWorksAndEnds(t *testing.T) {
 	}
 }
 
-// serialized is a world for several goroutines.
+// serialized is a world for several goroutines. It keeps no parsed content.
 type serialized struct{ *world }
 
 func (s *serialized) Sources(namespace string) *inventory.Sources {

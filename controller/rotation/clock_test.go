@@ -26,7 +26,7 @@ import (
 	"certrotation.dev/test/apifake/sources"
 )
 
-// clocks are a Skew that counts how often it is asked.
+// clocks is a Skew that counts its questions.
 type clocks struct {
 	latest, asked time.Duration
 	err           error
@@ -38,7 +38,7 @@ func (c *clocks) Ask(context.Context) (time.Duration, error) {
 	return c.asked, c.err
 }
 
-// TestClockWithWitnesses: nothing is done while anybody who has a clock of his own disagrees, and nobody is asked at rest.
+// TestClockWithWitnesses: while another clock disagrees, nothing is written. At rest, no clock is asked.
 func TestClockWithWitnesses(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -72,7 +72,7 @@ func TestClockWithWitnesses(t *testing.T) {
 					k, _ := c.queue.Get()
 					c.queue.Done(k)
 				}
-				// What the queue is to do later it has to have taken up before its clock goes on.
+				// The queue must set its timers before the clock steps.
 				synctest.Wait()
 				w.clock.Step(heldRetry)
 				if synctest.Wait(); c.queue.Len() == 0 {
@@ -91,8 +91,8 @@ func TestClockWithWitnesses(t *testing.T) {
 	}
 }
 
-// TestClockHoldIsShown: whoever asks the API why a rotation waits is told that it is the clock of the controller, which that of
-// the API does not tell (NoSilentWait).
+// TestClockHoldIsShown: the API names the controller's clock as the reason why a rotation waits. The clock of the
+// API server alone does not show this (NoSilentWait).
 func TestClockHoldIsShown(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -126,7 +126,7 @@ func TestClockHoldIsShown(t *testing.T) {
 	}
 }
 
-// shown is a condition of the signer as the API serves it: from what is stored, by a clock that is right.
+// shown returns a condition of the signer as the API serves it: from the stored objects, with a correct clock.
 func (w *world) shown(condition string) metav1.Condition {
 	w.t.Helper()
 	namespace := inventory.Build(sources.Live(w.api, testNamespace))
@@ -142,7 +142,7 @@ func (w *world) shown(condition string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// TestClockThatNobodyKnows: if nobody can be asked, nothing is done.
+// TestClockThatNobodyKnows: if the skew cannot be measured, nothing is written.
 func TestClockThatNobodyKnows(t *testing.T) {
 	w, c := settled(t)
 	no := errors.New("leases is forbidden")
@@ -158,7 +158,7 @@ func TestClockThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestClockJumpsDuringConfirmation: what cannot be undone is held by a clock that is found to be off in the last moment.
+// TestClockJumpsDuringConfirmation: a skew that is found during the confirmation stops an irreversible action.
 func TestClockJumpsDuringConfirmation(t *testing.T) {
 	w, c := promotable(t)
 	known := &clocks{}

@@ -22,7 +22,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// theirCA is an existing CA that certrotation has never made.
+// theirCA returns an existing CA that certrotation did not create.
 func (w *world) theirCA(name string) (*corev1.Secret, *pki.Pair) {
 	w.t.Helper()
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "theirs", Key: pki.ECDSAP256, Validity: 10 * 365 * 24 * time.Hour}, w.clock.Now())
@@ -39,8 +39,8 @@ func (w *world) theirCA(name string) (*corev1.Secret, *pki.Pair) {
 	}, ca
 }
 
-// TestNamesAreNoConsent: whoever may write a configuration and no Secret names what others have. None of it is signed with,
-// collected, changed or shown, the configuration says what to do about it, and it takes effect when they have.
+// TestNamesAreNoConsent: a configuration names existing objects without their consent. None of them is used for
+// signing, collected, changed or shown. An event tells how to adopt them.
 func TestNamesAreNoConsent(t *testing.T) {
 	pairOf := func(w *world, name string) *corev1.Secret {
 		_, ca := w.theirCA("x")
@@ -61,7 +61,7 @@ func TestNamesAreNoConsent(t *testing.T) {
 		secret    func(*world) *corev1.Secret
 		configMap *corev1.ConfigMap
 		object    string
-		// issues says that the leaves can be issued all the same.
+		// issues is true if the leaves are issued nevertheless.
 		issues bool
 	}{
 		"an existing CA is named as signer": {object: "Secret/" + signerName,
@@ -128,7 +128,7 @@ func TestNamesAreNoConsent(t *testing.T) {
 	}
 }
 
-// found is a Secret, nil if it does not exist.
+// found returns a Secret, nil if it does not exist.
 func (w *world) found(name string) *corev1.Secret {
 	secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -137,7 +137,7 @@ func (w *world) found(name string) *corev1.Secret {
 	return secret
 }
 
-// holdsNothingOf: no other object has any of a Secret's values, or is signed with its key.
+// holdsNothingOf fails the test if another Secret has any of its values, or is signed with its key.
 func (w *world) holdsNothingOf(theirs *corev1.Secret) {
 	w.t.Helper()
 	for _, name := range []string{signerName, serverLeaf, clientLeaf, "all-certs"} {
@@ -158,7 +158,7 @@ func (w *world) holdsNothingOf(theirs *corev1.Secret) {
 	}
 }
 
-// TestAdoption: an existing CA is used from the moment that it consents, and what the controller makes consents from birth.
+// TestAdoption: an existing CA is used once it consents. What the controller creates consents from the start.
 func TestAdoption(t *testing.T) {
 	w := newWorld(t, webConfig)
 	c := w.controller()
@@ -185,7 +185,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// TestWithdrawnConsent: a key is not collected any more though the cache still says that it may be.
+// TestWithdrawnConsent: a key is no longer collected, even if the cache still has the consent.
 func TestWithdrawnConsent(t *testing.T) {
 	w, c := settled(t)
 	n := w.Namespace(testNamespace)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestEventsOfLibraryGo: who watches for the events of library-go finds them with the beginnings that it writes.
+// TestEventsOfLibraryGo: tools that watch for the events of library-go find the same reasons and message prefixes.
 func TestEventsOfLibraryGo(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)

@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestWrittenAggregateIsSeenWithItsContent: the watch of the metadata may be ahead of the one of the content, and a
-// decision in between would be to write the aggregate once more.
+// TestWrittenAggregateIsSeenWithItsContent: the watch of metadata may be ahead of the watch of content. A decision
+// in between would write the aggregate again.
 func TestWrittenAggregateIsSeenWithItsContent(t *testing.T) {
 	k := key{namespace: testNamespace}
 	written := object{kind: trust.SecretKind, namespace: testNamespace, name: "all-certs"}
@@ -42,8 +42,8 @@ func TestWrittenAggregateIsSeenWithItsContent(t *testing.T) {
 	}
 }
 
-// TestDeletionIsSeen: a request that was closed must not be closed again because the cache still shows it, and another one
-// of its name is another one.
+// TestDeletionIsSeen: a closed request must not be closed again because the cache still has it. A new request of
+// the same name counts.
 func TestDeletionIsSeen(t *testing.T) {
 	k := key{namespace: testNamespace, domain: "web"}
 	closed := object{kind: trust.RecordKind, namespace: testNamespace, name: "rotate.web-signer"}
@@ -72,7 +72,8 @@ func TestDeletionIsSeen(t *testing.T) {
 	}
 }
 
-// TestCacheIsNotWaitedForByTheClock: what is written and never shown is read live in time, whatever the clock does.
+// TestCacheIsNotWaitedForByTheClock: a write that the cache never shows is read live after the timeout, even if
+// the clock jumps back.
 func TestCacheIsNotWaitedForByTheClock(t *testing.T) {
 	k := key{namespace: testNamespace, domain: "web"}
 	written := object{kind: trust.SecretKind, namespace: testNamespace, name: "deleted"}

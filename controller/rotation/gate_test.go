@@ -21,7 +21,8 @@ const rolloutConfig = webConfig + `
       className: etcd
 `
 
-// TestGate: with each new content of the aggregate of bundles goes the revision that does not have it yet.
+// TestGate: each new content of the aggregate of bundles records the latest revision, which does not have this
+// content yet.
 func TestGate(t *testing.T) {
 	w := newWorld(t, rolloutConfig)
 	if problems := w.Namespace(testNamespace).Problems; len(problems) > 0 {
@@ -66,7 +67,7 @@ func TestGate(t *testing.T) {
 	expect("garbled", "13")
 }
 
-// TestGateWithoutRollout: what another operator has written there is left to it.
+// TestGateWithoutRollout: without a rollout, the annotation of another operator stays.
 func TestGateWithoutRollout(t *testing.T) {
 	w, c := settled(t)
 	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "revision-status-9"}})

@@ -26,7 +26,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// guarded is a world whose edits by people pass the guard first.
+// guarded is a world whose user edits pass the admission webhook first.
 type guarded struct {
 	*world
 	guard *admission.Handler
@@ -53,7 +53,7 @@ func guard(w *world) *guarded {
 	return g
 }
 
-// edit does what a person does, if the guard allows it; changed is nil for a deletion. It returns the answer.
+// edit makes a user's edit if the webhook allows it, and returns the answer. If changed is nil, it deletes.
 func (g *guarded) edit(old, changed runtime.Object) *admissionv1.AdmissionResponse {
 	g.t.Helper()
 	gvr, kind := corev1.SchemeGroupVersion.WithResource("secrets"), "Secret"
@@ -104,18 +104,18 @@ func (g *guarded) encode(o runtime.Object) []byte {
 	return text
 }
 
-// habitOutcome is what a habit leads to.
+// habitOutcome is the result of a habit.
 type habitOutcome struct {
-	// Refused names the invariant, "" if the edit is allowed; Warned says that the person is told what comes of it.
+	// Refused names the invariant, "" if the edit is allowed. Warned is true if the answer has a warning.
 	Refused string
 	Warned  bool
-	// NewCA and NewLeaf say whether the signer and the server's leaf are others at the end.
+	// NewCA and NewLeaf are true if the signer and the server's leaf changed.
 	NewCA, NewLeaf bool
 }
 
-// TestHabits: what people do by hand with cluster-etcd-operator's objects, as its documentation has it. In the stage
-// Stable each does what is expected, and world.check looks after each step that nobody is cut off. In the middle of a
-// rotation what would cut somebody off is refused.
+// TestHabits makes the edits that the documentation of cluster-etcd-operator describes. In the stage Stable each
+// has the expected effect, and world.check verifies after each step that every leaf chains to the bundle. In
+// flight, an edit that would break this is refused.
 func TestHabits(t *testing.T) {
 	deleteSecret := func(name string) func(*guarded) *admissionv1.AdmissionResponse {
 		return func(g *guarded) *admissionv1.AdmissionResponse { return g.edit(g.secret(name), nil) }
@@ -174,7 +174,7 @@ func TestHabits(t *testing.T) {
 				ca, leaf := w.domain().Signer.Active, w.domain().Leaf(serverLeaf).Certificate
 				if stage != trust.Stable {
 					requestRotation(w)
-					// next, the anchors beside the leaves, the bundle.
+					// The next CA, the anchors beside the leaves, and the bundle.
 					for range 3 {
 						if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 							t.Fatal(err)
@@ -193,7 +193,7 @@ func TestHabits(t *testing.T) {
 						}
 					}
 				}
-				// world.check wants a bundle, which comes back first.
+				// world.check needs a bundle, so let the controller restore it first.
 				if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 					t.Fatal(err)
 				}
@@ -211,7 +211,7 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// refusal is the text of an answer that is no.
+// refusal returns the result of an answer as text.
 func refusal(t *testing.T, answer *admissionv1.AdmissionResponse) string {
 	t.Helper()
 	text, err := json.Marshal(answer.Result)

@@ -19,7 +19,7 @@ import (
 
 func requestRotation(w *world) { w.request(trust.RequestRotate, signerName) }
 
-// end is what a domain looks like when nothing is to be done.
+// end is the state of a domain at rest.
 type end struct {
 	Stage               trust.Stage
 	Anchors, Slots      int
@@ -102,7 +102,7 @@ func TestBootstrapAndRotation(t *testing.T) {
 	}
 }
 
-// lifecycle goes from nothing through a whole rotation, with a new controller after each crash.
+// lifecycle runs the bootstrap and a whole rotation, with a new controller after each crash.
 func lifecycle(t *testing.T, fail func(write int) apifake.Fault) (w *world, writes int) {
 	t.Helper()
 	w = newWorld(t, webConfig)
@@ -127,7 +127,7 @@ func lifecycle(t *testing.T, fail func(write int) apifake.Fault) (w *world, writ
 	return w, w.api.Writes()
 }
 
-// TestEveryWriteFails makes each single write of a lifecycle fail in each way in turn.
+// TestEveryWriteFails makes each write of a lifecycle fail once with each fault.
 func TestEveryWriteFails(t *testing.T) {
 	_, writes := lifecycle(t, func(int) apifake.Fault { return apifake.NoFault })
 	if writes < 15 {
@@ -147,7 +147,7 @@ func TestEveryWriteFails(t *testing.T) {
 	}
 }
 
-// TestEveryWriteConflictsOnce lets no write through at the first attempt.
+// TestEveryWriteConflictsOnce makes every first attempt of a write conflict.
 func TestEveryWriteConflictsOnce(t *testing.T) {
 	lifecycle(t, func(write int) apifake.Fault {
 		if write%2 == 1 {

@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// lapsing puts a record of evidence that ends after a minute.
+// lapsing puts evidence that expires after a minute.
 func (w *world) lapsing(party, member string) {
 	w.t.Helper()
 	now := w.clock.Now()
@@ -31,7 +31,8 @@ func (w *world) lapsing(party, member string) {
 	w.put(made)
 }
 
-// TestEvidenceOfNobodyDoesNotPileUp: pods came and went, and what is left is of who is configured.
+// TestEvidenceOfNobodyDoesNotPileUp: expired evidence of former pods is deleted. Evidence of configured members
+// stays.
 func TestEvidenceOfNobodyDoesNotPileUp(t *testing.T) {
 	w, c := settled(t)
 	before := w.records(configv1alpha1.RecordEvidence)
@@ -42,7 +43,7 @@ func TestEvidenceOfNobodyDoesNotPileUp(t *testing.T) {
 	if got := len(w.records(configv1alpha1.RecordEvidence)); got != len(before)+3*maxBatch {
 		t.Fatalf("%d records while their leases last, want %d", got, len(before)+3*maxBatch)
 	}
-	// That of the members of the configuration is lapsed by then as well: at rest nobody renews it.
+	// The evidence of configured members has expired too: at rest it is not renewed.
 	w.clock.Step(2 * time.Hour)
 	w.look(c)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(w.records(configv1alpha1.RecordEvidence)))); diff != "" {
@@ -50,7 +51,7 @@ func TestEvidenceOfNobodyDoesNotPileUp(t *testing.T) {
 	}
 }
 
-// TestWhoComesBackKeepsItsEvidence: what was written since the decision stays.
+// TestWhoComesBackKeepsItsEvidence: evidence that was written after the decision stays.
 func TestWhoComesBackKeepsItsEvidence(t *testing.T) {
 	w, c := settled(t)
 	w.lapsing("clients", "pod-1")

@@ -12,8 +12,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestRosterDecodedByAFormerDefinition: while a definition is replaced, an API server sends a roster without a field that the stored one
-// has, in its present version, and does not send it again. The controller has it sent again, once.
+// TestRosterDecodedByAFormerDefinition: while a CustomResourceDefinition is replaced, an API server may send a
+// stored roster without one of its fields, and never again at this version. The controller rewrites the roster
+// once.
 func TestRosterDecodedByAFormerDefinition(t *testing.T) {
 	w := newWorld(t, webConfig)
 	pruned := ""

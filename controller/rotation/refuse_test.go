@@ -36,7 +36,7 @@ var (
 	recordsResource    = configv1alpha1.Resource("rotationrecords")
 )
 
-// spin lets controller and members work for a while, in steps of five seconds, whatever fails.
+// spin runs controller and members for a while, in steps of five seconds, despite refused writes.
 func (w *world) spin(c *Controller, d time.Duration) {
 	w.t.Helper()
 	_, ctx := ktesting.NewTestContext(w.t)
@@ -62,16 +62,17 @@ func (w *world) said(eventType, object string) int {
 	return count
 }
 
-// refusedCase is a write that the API server refuses, from the beginning of a rotation or, if fresh, of the domain.
+// refusedCase is a write that the API server refuses from the start of a rotation. If fresh is true, it refuses it
+// from the start of the domain.
 type refusedCase struct {
 	name  string
 	fresh bool
-	// verb and object (Kind/name) of what is refused, and the answer.
+	// verb and object (Kind/name) of the refused write, and the answer.
 	verb, object string
 	answer       error
-	// unrecorded says that no record of it can be written.
+	// unrecorded is true if the refusal cannot be recorded.
 	unrecorded bool
-	// goesOn says what has to have happened all the same.
+	// goesOn reports whether the other steps happened nevertheless.
 	goesOn func(d *trust.Domain, before *trust.Domain) bool
 }
 
@@ -79,7 +80,7 @@ func refusedCases() []refusedCase {
 	reissued := func(d, before *trust.Domain) bool {
 		return !d.Leaf(serverLeaf).Certificate.Equal(before.Leaf(serverLeaf).Certificate)
 	}
-	// Of the two leaves the other one has both CAs beside it. Nothing is published that one of them does not have.
+	// The other leaf has both CAs beside it. An anchor is published only once both leaves have it.
 	copied := func(name string) func(d, _ *trust.Domain) bool {
 		return func(d, _ *trust.Domain) bool { return len(d.Leaf(name).Anchors) == 2 && len(d.Bundle.Anchors) == 1 }
 	}
@@ -134,8 +135,8 @@ func (tc *refusedCase) says(r *apifake.Request) error {
 	return nil
 }
 
-// TestRefusedWrite: a write that the API server refuses is a record and one event, is tried again more and more rarely,
-// stops nothing that does not depend on it, and is forgotten once it succeeds.
+// TestRefusedWrite: a refused write is recorded with one event and retried less and less often. It stops only what
+// depends on it, and the record is deleted once it succeeds.
 func TestRefusedWrite(t *testing.T) {
 	for _, tc := range refusedCases() {
 		t.Run(tc.name, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestRefusedWrite(t *testing.T) {
 	}
 }
 
-// nameOf is Kind/name of an object.
+// nameOf returns Kind/name of an object.
 func nameOf(o metav1.Object) string {
 	kind := trust.SecretKind
 	switch o.(type) {
@@ -207,7 +208,7 @@ func nameOf(o metav1.Object) string {
 	return string(kind) + "/" + o.GetName()
 }
 
-// shownBy is the sum of what the metrics show as refused.
+// shownBy returns the number of refused writes that the metrics show.
 func shownBy(t *testing.T, c *Controller) float64 {
 	t.Helper()
 	sum := 0.0
@@ -246,7 +247,7 @@ func (tc *refusedCase) checkRecord(t *testing.T, w *world) {
 	}
 }
 
-// TestRefusalIsKnownToTheNextLeader: the event is not made again, and the age of the refusal goes on.
+// TestRefusalIsKnownToTheNextLeader: a new leader repeats no event and keeps the start time of the refusal.
 func TestRefusalIsKnownToTheNextLeader(t *testing.T) {
 	w, c := settled(t)
 	tc := refusedCases()[0]
@@ -279,7 +280,7 @@ func refusalOf(t *testing.T, w *world) *configv1alpha1.RecordedRefusal {
 	return nil
 }
 
-// TestLostRefusalIsRecordedAgain: a restore, or a person, takes the record away while the write is still refused.
+// TestLostRefusalIsRecordedAgain: a deleted record is created again while the write is still refused.
 func TestLostRefusalIsRecordedAgain(t *testing.T) {
 	w, c := settled(t)
 	w.api.Admit = refusedCases()[0].says
@@ -295,7 +296,7 @@ func TestLostRefusalIsRecordedAgain(t *testing.T) {
 	}
 }
 
-// TestRefusalEndsWithWhatWasWanted: nobody waits for a write that is not wanted any more.
+// TestRefusalEndsWithWhatWasWanted: a refusal ends when the write is no longer wanted.
 func TestRefusalEndsWithWhatWasWanted(t *testing.T) {
 	w, c := settled(t)
 	tc := refusedCases()[0]
@@ -315,7 +316,7 @@ func TestRefusalEndsWithWhatWasWanted(t *testing.T) {
 	}
 }
 
-// TestChangedObjectIsTriedAtOnce: whoever puts an object right is not made to wait for the back-off.
+// TestChangedObjectIsTriedAtOnce: a change of the object ends the back-off.
 func TestChangedObjectIsTriedAtOnce(t *testing.T) {
 	w, c := settled(t)
 	tc := refusedCases()[1]
@@ -330,7 +331,7 @@ func TestChangedObjectIsTriedAtOnce(t *testing.T) {
 	}
 }
 
-// TestRefusalOfWhatIsNoMore: a record about an object that no configuration names is taken back.
+// TestRefusalOfWhatIsNoMore: a record about an object that no configuration names is deleted.
 func TestRefusalOfWhatIsNoMore(t *testing.T) {
 	w, c := settled(t)
 	for _, o := range []string{"Secret/gone", "ConfigMap/all-bundles", "Secret/" + signerName} {
@@ -346,7 +347,8 @@ func TestRefusalOfWhatIsNoMore(t *testing.T) {
 	}
 }
 
-// TestRestartsAreOfSomebodyElse: what holds the restart of a workload up is recorded and taken back by controller/rollout/workload.
+// TestRestartsAreOfSomebodyElse: controller/rollout/workload records and removes what holds up a restart. This
+// controller leaves these records alone.
 func TestRestartsAreOfSomebodyElse(t *testing.T) {
 	w, c := settled(t)
 	made, err := record.OfRefusal(testNamespace, "web", &trust.RefusedWrite{
@@ -403,7 +405,7 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
-// TestReplacedKeyMovesToPrevious: no action but the last one destroys a key.
+// TestReplacedKeyMovesToPrevious: only DestroyPrevious destroys a key.
 func TestReplacedKeyMovesToPrevious(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
@@ -443,7 +445,7 @@ func TestReplacedKeyMovesToPrevious(t *testing.T) {
 	}
 }
 
-// TestBackOffEndsByAnyClock: what is refused is tried again, also when the clock has come back meanwhile.
+// TestBackOffEndsByAnyClock: a refused write is retried, even if the clock jumps back.
 func TestBackOffEndsByAnyClock(t *testing.T) {
 	k := key{namespace: testNamespace, domain: "web"}
 	action := &trust.Action{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, ResourceVersion: "7"}

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// shown are the gauges of a name as "label=value ...", with their values.
+// shown returns the gauges of a name, by "label=value ...".
 func shown(t *testing.T, r *reports, c clock.PassiveClock, name string) map[string]float64 {
 	t.Helper()
 	return shownWith(t, r, newRefusals(c), c, name)
@@ -47,7 +47,7 @@ func shownWith(t *testing.T, r *reports, refused *refusals, c clock.PassiveClock
 	return got
 }
 
-// TestOpenShiftMetric: the days are those at the scrape, not those at the last look.
+// TestOpenShiftMetric: the days count from the scrape, not from the last reconciliation.
 func TestOpenShiftMetric(t *testing.T) {
 	w := newWorld(t, webConfig)
 	r := newReports()
@@ -86,7 +86,6 @@ func TestCertificateMetrics(t *testing.T) {
 	}
 }
 
-// TestAgeMetrics has a rotation wait for its members.
 func TestAgeMetrics(t *testing.T) {
 	w, c := settled(t)
 	ages := func() (stage, blocked float64) {
@@ -112,7 +111,7 @@ func TestAgeMetrics(t *testing.T) {
 	for range 4 {
 		look()
 	}
-	// Looks in between, before and after the event, must not begin the age anew.
+	// Reconciling in between must not restart the age.
 	for range 3 {
 		w.clock.Step(10 * time.Minute)
 		look()

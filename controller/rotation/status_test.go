@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// shownStatus is a status without what only people read.
+// shownStatus is a status without the messages.
 type shownStatus struct {
 	Accepted, Ready metav1.ConditionStatus
 	Reasons         string
@@ -45,7 +45,6 @@ func statusShown(cfg *configv1alpha1.RotationConfiguration) shownStatus {
 	return out
 }
 
-// statusWrites counts the writes of statuses.
 func (w *world) statusWrites() int {
 	count := 0
 	for _, action := range w.api.Actions() {
@@ -65,7 +64,7 @@ func TestStatusOfConfiguration(t *testing.T) {
 		name   string
 		change func(w *world, cfg *configv1alpha1.RotationConfiguration)
 		want   shownStatus
-		// messages are those of the conditions Accepted and Ready, as far as they are to be there.
+		// messages are parts of the messages of Accepted and Ready.
 		messages [2]string
 	}{
 		{"sound", nil, ready, [2]string{}},
@@ -131,7 +130,7 @@ func TestStatusOfConfiguration(t *testing.T) {
 	}
 }
 
-// look has everything looked at until nothing more is written, without the members.
+// look reconciles until nothing is written. No member reports meanwhile.
 func (w *world) look(c *Controller) {
 	w.t.Helper()
 	for before := -1; before != w.api.Version(); {
@@ -144,7 +143,8 @@ func (w *world) look(c *Controller) {
 	}
 }
 
-// TestStatusFollowsTheRotation: one write for each stage, and one each for a wait that begins to be worth telling and ends.
+// TestStatusFollowsTheRotation: there is one write for each stage, and one each for the start and the end of a
+// long wait.
 func TestStatusFollowsTheRotation(t *testing.T) {
 	w, c := settled(t)
 	if got := w.statusWrites(); got != 1 {
@@ -191,7 +191,8 @@ func TestStatusFollowsTheRotation(t *testing.T) {
 	}
 }
 
-// TestStatusIsNotWrittenOverAnotherOne: one that was deleted and made anew is another one.
+// TestStatusIsNotWrittenOverAnotherOne: a configuration that was deleted and recreated does not get the status of
+// the former one.
 func TestStatusIsNotWrittenOverAnotherOne(t *testing.T) {
 	w, c := settled(t)
 	cfg := w.configuration()

@@ -19,11 +19,11 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// javaConfig asks for both trust stores, one of them with a password of its own.
+// javaConfig asks for both trust stores, one of them with its own password.
 var javaConfig = strings.Replace(webConfig, "bundle: {configMapName: web-bundle}",
 	"bundle: {configMapName: web-bundle, additionalFormats: {jks: {key: web.jks}, pkcs12: {key: web.p12, password: secret words}}}", 1)
 
-// wantStores fails unless the bundle has the trust stores of the anchors that it has as PEM.
+// wantStores fails unless the trust stores have the same anchors as the PEM.
 func (w *world) wantStores() {
 	w.t.Helper()
 	bundle := w.configMap(bundleName)
@@ -44,7 +44,7 @@ func (w *world) wantStores() {
 	}
 }
 
-// TestTrustStoresFollowTheBundle: after every write, during a rotation too, the trust stores have the anchors of the PEM.
+// TestTrustStoresFollowTheBundle: after every write, the trust stores have the anchors of the PEM.
 func TestTrustStoresFollowTheBundle(t *testing.T) {
 	w := newWorld(t, javaConfig)
 	bundles := 0
@@ -102,7 +102,7 @@ func TestTrustStoresAreMended(t *testing.T) {
 	}
 }
 
-// TestTrustStoresThatNobodyWants are removed, and what others keep in the bundle stays.
+// TestTrustStoresThatNobodyWants: unwanted trust stores are removed, and foreign data in the bundle stay.
 func TestTrustStoresThatNobodyWants(t *testing.T) {
 	w := newWorld(t, javaConfig)
 	c := w.controller()

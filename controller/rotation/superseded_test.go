@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestBundleNamesWhatItHasReplaced: a pod whose template names any content that the bundle ever had starts with what it has
-// after a rotation.
+// TestBundleNamesWhatItHasReplaced: a pod may wait for any former content of the bundle. After a rotation it
+// starts with the present one.
 func TestBundleNamesWhatItHasReplaced(t *testing.T) {
 	w := newWorld(t, javaConfig)
 	var had []string
@@ -54,7 +54,7 @@ func TestBundleNamesWhatItHasReplaced(t *testing.T) {
 		t.Errorf("its annotations were mended, and the content is %v", w.configMap(bundleName).Data)
 	}
 
-	// What somebody else has put there is replaced too, and was in the place of a content that nobody knows any more.
+	// Foreign content is replaced too, and counts as a former content.
 	edited := w.configMap(bundleName)
 	edited.BinaryData["web.jks"] = []byte("anything")
 	w.put(edited)

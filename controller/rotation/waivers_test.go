@@ -14,7 +14,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestWaiverIsAnEvent: who decided what, and until when, is said once when it begins and once when it ends.
+// TestWaiverIsAnEvent: one event tells who waives a member, why and until when. Another tells that the waiver
+// ended.
 func TestWaiverIsAnEvent(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -31,15 +31,15 @@ import (
 // wayOut is a state that needs a person.
 type wayOut struct {
 	config string
-	// begin brings it about, past the guard where the guard would not have it. A rotation is requested afterwards, unless resting says
-	// that the state is one of no rotation.
+	// begin creates the state, without the webhook if that refuses it. A rotation is requested afterwards, unless
+	// resting is true.
 	begin   func(*guarded)
 	resting bool
-	// person does what the page says.
+	// person makes the edits of the page.
 	person func(*guarded)
 }
 
-// byThemselves are the reasons that need nobody, or whose state is none of a domain, with why.
+// byThemselves are the reasons that need no person, or are no state of a domain, each with its explanation.
 var byThemselves = map[trust.Reason]string{
 	trust.ReasonGracePeriod:    "time ends it",
 	trust.ReasonPaced:          "time ends it",
@@ -55,8 +55,8 @@ var byThemselves = map[trust.Reason]string{
 	trust.ReasonOutlived:       "TestControllerGoesOnFromRecovery of controller/recovery",
 }
 
-// TestWaysOut walks the way out of each state that needs a person, as the table of docs/known-issues.md has it: it does not end by
-// itself, every edit of the person is admitted, and then it ends.
+// TestWaysOut tests each row of the table in docs/known-issues.md. The state lasts without a person, the webhook
+// admits every edit of the person, and then the state ends.
 func TestWaysOut(t *testing.T) {
 	ways := waysOut()
 	for _, reason := range tableOfReasons(t) {
@@ -99,7 +99,7 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
-// tableOfReasons are the reasons of docs/known-issues.md for which a rotation waits.
+// tableOfReasons returns the reasons in docs/known-issues.md for which a rotation waits.
 func tableOfReasons(t *testing.T) []trust.Reason {
 	t.Helper()
 	page, err := os.Open("../../docs/known-issues.md")
@@ -123,7 +123,6 @@ func tableOfReasons(t *testing.T) []trust.Reason {
 	return out
 }
 
-// waitsFor says whether the reason is that of a blocker, or of a problem.
 func (w *world) waitsFor(reason trust.Reason) bool {
 	a := trust.Assess(w.domain(), w.clock.Now())
 	return slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == reason }) ||
@@ -138,7 +137,7 @@ func waysOut() map[trust.Reason]wayOut {
 	return out
 }
 
-// waysOfMembers are those of members that do not show what is needed, of clocks and of writes.
+// waysOfMembers are the ways out for members without the needed evidence, for clocks and for writes.
 func waysOfMembers() map[trust.Reason]wayOut {
 	reloads := func(g *guarded) { g.reports = nil }
 	stuck := func(g *guarded) {
@@ -236,7 +235,7 @@ func waysOfMembers() map[trust.Reason]wayOut {
 	}
 }
 
-// waysOfConfigurations are those of what a configuration chooses, and of what it does not name any more.
+// waysOfConfigurations are the ways out for what a configuration selects, or no longer names.
 func waysOfConfigurations() map[trust.Reason]wayOut {
 	const auditors = "    - name: auditors\n      verifies: {usages: [ClientAuth]}\n      evidence: {kind: acknowledgement}\n"
 	const servers, clients = "    - name: servers\n", "      members: [a]\n"
@@ -264,7 +263,7 @@ func waysOfConfigurations() map[trust.Reason]wayOut {
 	}
 }
 
-// waysOfObjects are those of objects that somebody has broken past the guard.
+// waysOfObjects are the ways out for objects that were broken without the webhook.
 func waysOfObjects() map[trust.Reason]wayOut {
 	broken := func(name string, change func(*corev1.Secret)) func(*guarded) {
 		return func(g *guarded) {
@@ -331,7 +330,7 @@ func waysOfObjects() map[trust.Reason]wayOut {
 	}
 }
 
-// waysOfNodes are those of leaves of nodes whose addresses cannot be used.
+// waysOfNodes are the ways out for leaves of nodes with unusable addresses.
 func waysOfNodes() map[trust.Reason]wayOut {
 	const each = "    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}\n"
 	config := strings.Replace(webConfig, each, each+
@@ -363,7 +362,7 @@ func (w *world) putNode(n *corev1.Node) {
 	}
 }
 
-// admitted is an edit that the guard has to allow.
+// admitted makes an edit that the webhook must allow.
 func (g *guarded) admitted(old, changed runtime.Object) {
 	g.t.Helper()
 	if answer := g.edit(old, changed); !answer.Allowed {

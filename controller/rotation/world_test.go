@@ -38,7 +38,7 @@ const (
 	clientLeaf    = "web-client"
 )
 
-// webConfig is a domain in which both sides verify each other, and an aggregate over it.
+// webConfig is a domain in which both sides verify each other, and an aggregate of it.
 const webConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
@@ -68,7 +68,7 @@ spec:
     bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 
-// world is an API server, a clock, and the members that follow what is published.
+// world is an API server, a clock, and members that follow what is published.
 type world struct {
 	t      testing.TB
 	api    *apifake.Server
@@ -77,17 +77,17 @@ type world struct {
 	clock  *testclock.FakeClock
 	events *recorder
 
-	// known are the Sources and the Namespace at a version, so that equal content is parsed once.
+	// known and knownNamespace belong to knownVersion, so that the same content is parsed only once.
 	known          *inventory.Sources
 	knownNamespace *inventory.Namespace
 	knownVersion   int
-	// former is the configuration that the cache still shows, nil if it shows the one that there is.
+	// former is an outdated configuration in the cache, nil if the cache is current.
 	former *configv1alpha1.RotationConfiguration
-	// shows changes what the cache shows; nil for nothing.
+	// shows may change what the cache shows.
 	shows func(*inventory.Sources) *inventory.Sources
-	// reports has a member report something else than what there is, or nothing if it is false; nil for the truth.
+	// reports may change the report of a member, or suppress it by returning false.
 	reports func(*trust.Party, *trust.Observation) bool
-	// clocks is what the process of the controller measures of its clock, nil for nothing.
+	// clocks is the skew that the controller measures, nil for none.
 	clocks *clocks
 }
 
@@ -108,7 +108,7 @@ func configuration(t testing.TB, text string) *configv1alpha1.RotationConfigurat
 	return cfg
 }
 
-// put stores an object behind the controller's back, as another client would.
+// put stores an object as another client would.
 func (w *world) put(o runtime.Object) {
 	w.t.Helper()
 	o = o.DeepCopyObject()
@@ -118,7 +118,7 @@ func (w *world) put(o runtime.Object) {
 	}
 }
 
-// drop deletes an object behind the controller's back.
+// drop deletes an object as another client would.
 func (w *world) drop(o runtime.Object) {
 	w.t.Helper()
 	o = o.DeepCopyObject()
@@ -128,7 +128,6 @@ func (w *world) drop(o runtime.Object) {
 	}
 }
 
-// records are those of a kind, by name.
 func (w *world) records(kind configv1alpha1.RecordKind) map[string]*configv1alpha1.RotationRecord {
 	w.t.Helper()
 	list, err := w.own.ConfigV1alpha1().RotationRecords(testNamespace).List(context.WithoutCancel(w.t.Context()), metav1.ListOptions{})
@@ -144,7 +143,7 @@ func (w *world) records(kind configv1alpha1.RecordKind) map[string]*configv1alph
 	return out
 }
 
-// request records what somebody has asked for, as serve does.
+// request records a request, as serve does.
 func (w *world) request(kind trust.RequestKind, secret string) {
 	w.t.Helper()
 	made, err := record.OfRequest(testNamespace, "web", &trust.Request{Kind: kind, Secret: secret, Reason: "test"}, "somebody")
@@ -154,7 +153,7 @@ func (w *world) request(kind trust.RequestKind, secret string) {
 	w.put(made)
 }
 
-// configuration is the one of webConfig.
+// configuration returns the configuration of webConfig as stored.
 func (w *world) configuration() *configv1alpha1.RotationConfiguration {
 	w.t.Helper()
 	cfg, err := w.own.ConfigV1alpha1().RotationConfigurations(testNamespace).Get(context.WithoutCancel(w.t.Context()), "web", metav1.GetOptions{})
@@ -187,7 +186,7 @@ func (w *world) Live(_ context.Context, namespace string) (*inventory.Sources, e
 	return w.timed(sources.Live(w.api, namespace)), nil
 }
 
-// timed has sources say what the process of the controller measures of its clock.
+// timed adds the skew that the controller measures to sources.
 func (w *world) timed(s *inventory.Sources) *inventory.Sources {
 	if w.clocks == nil {
 		return s
@@ -232,7 +231,7 @@ func (w *world) domain() *trust.Domain {
 	return d
 }
 
-// acknowledge has every member report what is published and what is in its leaves, as hot-reloading programs do.
+// acknowledge has every member report the published anchors and its own leaves, as hot-reloading programs do.
 func (w *world) acknowledge() (changed bool) {
 	d := w.domain()
 	var trusts []pki.Fingerprint
@@ -263,7 +262,7 @@ func (w *world) acknowledge() (changed bool) {
 	return changed
 }
 
-// evidenceLapses says whether what is recorded of a member does not say the same as o for another while.
+// evidenceLapses reports whether the recorded evidence differs from o or expires within a minute.
 func (w *world) evidenceLapses(recorded []trust.Observation, o *trust.Observation) bool {
 	return len(recorded) != 1 || !record.Same(&recorded[0], o) || !recorded[0].Expires.After(w.clock.Now().Add(time.Minute))
 }
@@ -278,7 +277,7 @@ func (w *world) controller() *Controller {
 	return c
 }
 
-// settle lets the controller and the members work until neither has anything to do, and returns the number of writes.
+// settle runs controller and members until nothing changes, and returns the number of writes.
 func (w *world) settle(c *Controller) int {
 	w.t.Helper()
 	_, ctx := ktesting.NewTestContext(w.t)
@@ -303,12 +302,12 @@ func (w *world) settle(c *Controller) int {
 	return 0
 }
 
-// tolerates says whether an error is one that the test has caused.
+// tolerates reports whether the test caused an error.
 func (w *world) tolerates(err error) bool {
 	return w.api.Fault != nil || apply.Benign(err)
 }
 
-// faultAhead says whether the last write failed, so that nothing has changed though something is to be done.
+// faultAhead reports whether the last write failed. Then something is left to do although nothing changed.
 func (w *world) faultAhead() bool {
 	if w.api.Fault == nil || w.api.Writes() == 0 {
 		return false
@@ -316,7 +315,7 @@ func (w *world) faultAhead() bool {
 	return w.api.Fault(&apifake.Request{Number: w.api.Writes()}).Before(schema.GroupResource{}, "") != nil
 }
 
-// check holds after every step: what is in the Secrets is whole, and whoever has the bundle can verify it.
+// check must hold after every step: the content of the Secrets is whole, and every leaf chains to the bundle.
 func (w *world) check() {
 	w.t.Helper()
 	d := w.domain()

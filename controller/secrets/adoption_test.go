@@ -17,9 +17,9 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// shoot is the controller of a hosted control plane, with three authorities and one secret of each other kind.
+// shoot is the controller of a hosted control plane. It has three authorities and secrets of the other kinds.
 type shoot struct {
-	// of are the options of an authority, which say in which phase it is.
+	// of are the options of an authority. They tell its phase.
 	of map[string][]GenerateOption
 }
 
@@ -31,7 +31,7 @@ func rsaLeaf(name string, of kinds.CertType) *kinds.CertificateSecretConfig {
 	return &kinds.CertificateSecretConfig{Name: name, CommonName: name, DNSNames: []string{name}, CertType: of, SkipPublishingCACertificate: true}
 }
 
-// leaves by the authority that signs them, with the option of each.
+// leaves with the authority that signs each, and its option.
 var leaves = []struct {
 	config *kinds.CertificateSecretConfig
 	ca     string
@@ -62,7 +62,7 @@ var (
 	}
 )
 
-// reconcile asks for everything, and cleans up.
+// reconcile generates everything and cleans up.
 func (s *shoot) reconcile(w *world) *Instance {
 	w.Helper()
 	i := w.instance()
@@ -98,8 +98,9 @@ func (w *world) verifies(i *Instance, what string) {
 	}
 }
 
-// gardenersNamespace is one in which ca was never rotated, ca-client is between the two phases of its first rotation, and ca-etcd has
-// been rotated twice; and the key of service accounts is in a rotation.
+// gardenersNamespace returns a namespace with authorities in three phases. ca was never rotated, ca-client is
+// between the two phases of its first rotation, and ca-etcd was rotated twice. The key of service accounts is in a
+// rotation.
 func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 	w := newWorld(t)
 	g := &gardener{world: w, created: begin.Add(-30 * day), equal: equal}
@@ -111,7 +112,7 @@ func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 	formerClient := g.authority(rsaAuthority("ca-client"), "", true)
 	oldKey := g.plain(serviceAccountKey, "", map[string][]byte{"id_rsa": keyPEM(smallKeys()[1])})
 	if !equal {
-		// Times of creation as they were.
+		// The former editions are older.
 		for _, secret := range []*corev1.Secret{formerClient, oldKey} {
 			secret.CreationTimestamp.Time = begin.Add(-40 * day)
 			w.put(secret)
@@ -132,8 +133,8 @@ func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 	return w, &shoot{of: map[string][]GenerateOption{"ca": {IgnoreConfigChecksumForCASecretName()}}}
 }
 
-// TestGardenersNamespace: a namespace as Gardener leaves it is taken over without a single write. A rotation from there ends, and one
-// that was under way too.
+// TestGardenersNamespace: a namespace of Gardener is taken over without a write. A rotation in progress can be
+// completed, and a new one works.
 func TestGardenersNamespace(t *testing.T) {
 	t.Parallel()
 	for name, equal := range map[string]bool{"as it was": false, "restored, with equal times of creation": true} {
@@ -155,13 +156,14 @@ func TestGardenersNamespace(t *testing.T) {
 	}
 }
 
-// rotateFromThere ends the rotation of ca-client, and begins and ends one of ca.
+// rotateFromThere completes the rotation of ca-client, and then runs one of ca.
 func rotateFromThere(t *testing.T, w *world, s *shoot) {
 	t.Helper()
-	// The second phase of ca-client: the old CA is forgotten.
+	// The second phase of ca-client drops the old CA.
 	s.of["ca-client"] = []GenerateOption{IgnoreOldSecrets()}
 	s.settles(t, w, "ca-client is completed", 1)
-	// The first phase of ca: both are trusted, clients of it would move; servers follow in the second phase.
+	// In the first phase of ca both CAs are trusted, and its clients would get leaves of the new one. Servers
+	// follow in the second phase.
 	w.pass(time.Hour)
 	w.times["ca"] = w.clock.Now()
 	s.of["ca"] = nil
@@ -179,7 +181,7 @@ func rotateFromThere(t *testing.T, w *world, s *shoot) {
 	}
 }
 
-// settles reconciles until nothing is left to do, which is once. It returns what there is then.
+// settles reconciles once, checks that a second reconciliation writes nothing, and returns the stored Secrets.
 func (s *shoot) settles(t *testing.T, w *world, what string, anchors int) map[string]*corev1.Secret {
 	t.Helper()
 	i := s.reconcile(w)
@@ -200,7 +202,7 @@ func (s *shoot) settles(t *testing.T, w *world, what string, anchors int) map[st
 	return w.stored()
 }
 
-// TestRestored: editions that we have numbered keep their order when a restore makes all times equal.
+// TestRestored: numbered editions keep their order when a restore makes all creation times equal.
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +216,7 @@ func TestRestored(t *testing.T) {
 		w.put(secret)
 	}
 	w.has(made...)
-	// Nobody says any more when it was rotated.
+	// The times of rotations are lost too.
 	w.times = map[string]time.Time{}
 	i := w.instance()
 	current := w.generate(i, password("user"), Rotate(KeepOld))

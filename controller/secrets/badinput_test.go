@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestBadInput: what cannot be done is a named error, and nothing is written.
+// TestBadInput: each invalid input has a named error, and nothing is written.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	negative := -time.Hour
@@ -96,7 +96,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestSecretsOfOthers: what was edited by hand, or is somebody else's, stays as it is until a person has decided.
+// TestSecretsOfOthers: a Secret that was edited by hand or belongs to another manager stays until a person
+// decides.
 func TestSecretsOfOthers(t *testing.T) {
 	t.Parallel()
 	mutable := func(s *corev1.Secret) { s.Immutable = nil }
@@ -106,7 +107,7 @@ func TestSecretsOfOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		config kinds.Config
 		edit   func(*testing.T, *corev1.Secret)
-		// want is nil for what is put right.
+		// want is nil if the edit is repaired.
 		want error
 	}{
 		"made mutable":               {authority("ca"), func(_ *testing.T, s *corev1.Secret) { mutable(s) }, nil},
@@ -148,7 +149,7 @@ func TestSecretsOfOthers(t *testing.T) {
 	}
 }
 
-// withoutNew are labels without the number of an edition, which one that is taken over has none of.
+// withoutNew returns labels without the generation, which a taken over Secret does not have.
 func withoutNew(labels map[string]string) map[string]string {
 	out := maps.Clone(labels)
 	delete(out, edition.LabelGeneration)
@@ -160,7 +161,7 @@ func (w *world) instanceOf(t *testing.T, config kinds.Config) *corev1.Secret {
 	return w.generate(w.instance(), config)
 }
 
-// TestBundleEditedByHand: an anchor less is not what the configuration says.
+// TestBundleEditedByHand: a bundle that differs from its configuration is an error.
 func TestBundleEditedByHand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -200,7 +201,7 @@ func TestAdoptionByLabel(t *testing.T) {
 		t.Errorf("the plan says %s", step.String())
 	}
 	w.cleanup(i)
-	// A rotation makes new data, although the label is still there.
+	// A rotation makes new data although the label still exists.
 	for range 2 {
 		w.pass(time.Hour)
 		w.times["user"] = w.clock.Now()
@@ -218,7 +219,7 @@ func TestAdoptionByLabel(t *testing.T) {
 	}
 }
 
-// TestHundredReplicas: all begin at once in an empty namespace, and end with the same objects.
+// TestHundredReplicas start at once in an empty namespace, and end with the same objects.
 func TestHundredReplicas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -280,13 +281,13 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestTimeGoesBack: a replica with an old view makes nothing anew that was replaced; what is there it uses.
+// TestTimeGoesBack: a replica with an outdated view does not recreate what was replaced. It uses existing Secrets.
 func TestTimeGoesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.times["user"] = begin.Add(-time.Hour)
 	former := w.generate(w.instance(), password("user"))
-	// Two rotations in one second are one.
+	// Two rotations in the same second are one.
 	for range 2 {
 		w.times["user"] = begin
 		i := w.instance()
@@ -306,7 +307,7 @@ func TestTimeGoesBack(t *testing.T) {
 		t.Errorf("%v, want %v", err, ErrRotationBefore)
 	}
 	w.has(current.Name)
-	// A clock that goes back renews nothing, and makes nothing anew.
+	// A clock that jumps back renews and recreates nothing.
 	w.times = map[string]time.Time{}
 	w.clock.SetTime(begin.Add(-365 * day))
 	if again := w.generate(w.instance(), password("user")); again.Name != current.Name {
@@ -314,7 +315,7 @@ func TestTimeGoesBack(t *testing.T) {
 	}
 }
 
-// TestAskedTwice: who asks for one name with two configurations in one run keeps both.
+// TestAskedTwice: a run that asks for one name with two configurations keeps both Secrets.
 func TestAskedTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,7 +21,8 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestCleanupKeeps: after a rotation the former password may go, unless it is needed; the plan says by whom.
+// TestCleanupKeeps: after a rotation the former password is deleted, unless it is needed. The plan names the
+// reason.
 func TestCleanupKeeps(t *testing.T) {
 	t.Parallel()
 	pod := func(change func(*corev1.Pod, string)) func(*world, string) {
@@ -37,7 +38,7 @@ func TestCleanupKeeps(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*world, string)
 		run    func(*world, *Instance)
-		// want is why it is kept, "" if it is deleted.
+		// want is the reason to keep it, "" if it is deleted.
 		want string
 	}{
 		"nobody needs it": {},
@@ -75,7 +76,7 @@ func TestCleanupKeeps(t *testing.T) {
 			if _, err := i.Generate(w.ctx, leaf("x", kinds.ServerCert), SignedByCA("other")); err == nil {
 				w.Fatalf("it was generated")
 			}
-			// This name was asked for, so its former edition may go.
+			// This name was asked for, so its former edition may be deleted.
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestCleanupKeeps(t *testing.T) {
 	}
 }
 
-// TestIncompleteRuns: what a run has not named stays if the run may not have named everything.
+// TestIncompleteRuns: a Secret that a run did not name stays if the run may be incomplete.
 func TestIncompleteRuns(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -145,7 +146,8 @@ func TestIncompleteRuns(t *testing.T) {
 	}
 }
 
-// TestSignersOfWhatStays: a pod still mounts a leaf of an authority that is gone from the bundle. Its Secret stays as long as the leaf.
+// TestSignersOfWhatStays: a pod still mounts a leaf of an authority that left the bundle. The authority's Secret
+// stays as long as the leaf.
 func TestSignersOfWhatStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -173,7 +175,7 @@ func TestSignersOfWhatStays(t *testing.T) {
 	}
 }
 
-// TestDeletesWhatItHasSeen: what somebody has changed since it was read, or made anew, stays.
+// TestDeletesWhatItHasSeen: a Secret that was changed or recreated since the read stays.
 func TestDeletesWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*corev1.Secret){
@@ -199,7 +201,7 @@ func TestDeletesWhatItHasSeen(t *testing.T) {
 	}
 }
 
-// TestCleanupWithoutPods: who may not see pods deletes nothing.
+// TestCleanupWithoutPods: without the right to list pods, nothing is deleted.
 func TestCleanupWithoutPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -225,8 +227,8 @@ func TestCleanupWithoutPods(t *testing.T) {
 	}
 }
 
-// TestEveryRequestFails: each request of a reconciliation with a rotation fails once, in each way, or the process ends at it; the one
-// after that ends where one without a fault does.
+// TestEveryRequestFails makes each request of a rotation fail once with each fault, or kills the process at it. A
+// retry ends in the same state as without a fault.
 func TestEveryRequestFails(t *testing.T) {
 	t.Parallel()
 	reconcile := func(w *world, options ...GenerateOption) error {
@@ -250,10 +252,10 @@ func TestEveryRequestFails(t *testing.T) {
 			_, err := one()
 			failed = append(failed, err)
 		}
-		// Also after a failure, as a controller does that cleans up in the end whatever was.
+		// Clean up after a failure too, as a controller may do.
 		return errors.Join(append(failed, i.Cleanup(w.ctx))...)
 	}
-	// shape of what there is: how many Secrets of each name.
+	// shape returns the number of Secrets of each name.
 	shape := func(w *world) string {
 		counts := map[string]int{}
 		for _, secret := range w.stored() {
@@ -261,7 +263,7 @@ func TestEveryRequestFails(t *testing.T) {
 		}
 		return fmt.Sprint(counts)
 	}
-	// scenario is two reconciliations and a rotation; faulty ones are tried again.
+	// scenario is two reconciliations and a rotation. It retries failed ones.
 	scenario := func(t *testing.T, arm func(*world)) *world {
 		w := newWorld(t)
 		arm(w)
@@ -295,7 +297,7 @@ func TestEveryRequestFails(t *testing.T) {
 	want := shape(clean)
 	check := func(t *testing.T, arm func(*world)) {
 		w := scenario(t, arm)
-		// What a conflict has left is deleted by the next one.
+		// This run deletes what a conflict left over.
 		if err := reconcile(w, IgnoreOldSecrets()); err != nil {
 			t.Error(err)
 		}

@@ -16,14 +16,14 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// printing fails an example.
+// printing is a T that prints failures.
 type printing struct{}
 
 func (printing) Helper()                           {}
 func (printing) Fatalf(format string, args ...any) { fmt.Printf(format, args...) }
 
-// One reconciliation of a controller that keeps an authority, a server and its clients, and what it says that it did. The second one
-// finds all of it. api is client.CoreV1() of a Clientset in a real one.
+// One reconciliation of a controller that manages an authority, a server and its clients, with the Secrets that it
+// creates. The second one creates nothing. In a real controller, api is client.CoreV1() of a Clientset.
 func Example() {
 	api := apifake.New(printing{}, clock.RealClock{}).Client.CoreV1()
 	reconcile := func(ctx context.Context, rotated time.Time, completing bool) (edition.Plan, error) {
@@ -47,7 +47,8 @@ func Example() {
 		if _, err := instance.Generate(ctx, client, secrets.SignedByCA("ca")); err != nil {
 			return nil, err
 		}
-		// Here the Deployments are written: they mount the Secrets that Get returns, by their names, and so restart with new ones.
+		// A controller now writes its Deployments. They mount the Secrets of Get by name, so a new name restarts
+		// them.
 		if _, found := instance.Get("ca"); !found {
 			return nil, fmt.Errorf("ca has no bundle")
 		}

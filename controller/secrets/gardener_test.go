@@ -26,16 +26,17 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// gardener makes Secrets as Gardener leaves them: by the documented names and labels, and by nothing of what is tested but the
-// structural hash, which is held by the published vectors (kinds.TestPublishedNames).
+// gardener makes Secrets as Gardener does, from its documentation. Of the tested code it uses only the structural
+// hash, which kinds.TestPublishedNames verifies by published vectors.
 type gardener struct {
 	*world
-	// created counts up, so that each Secret has a time of its own; equal has all of them be the same, as a restore does.
+	// created advances with each Secret, unless equal is true: then all creation times are equal, as after a
+	// restore.
 	created time.Time
 	equal   bool
 }
 
-// smallKeys are few, as making one takes long, and none of the tests is about them.
+// smallKeys are few, because making a key takes long.
 var smallKeys = sync.OnceValue(func() []*rsa.PrivateKey {
 	out := make([]*rsa.PrivateKey, 3)
 	for i := range out {
@@ -62,7 +63,7 @@ func checksum(data map[string][]byte) string {
 	return sha(all)
 }
 
-// store a Secret of a configuration. Of a signer, the Secret is given.
+// store puts the Secret of a configuration. signer is the Secret of the signing authority, nil for none.
 func (g *gardener) store(config kinds.Config, rotation string, bare bool, signer *corev1.Secret, data map[string][]byte, labels map[string]string) *corev1.Secret {
 	g.Helper()
 	hash, err := edition.StructuralHash(config)
@@ -102,7 +103,7 @@ func (g *gardener) store(config kinds.Config, rotation string, bare bool, signer
 	return secret
 }
 
-// certificate of ten years, as documented, with its key; parent is nil for an authority.
+// certificate makes a certificate of ten years, as documented, with its key. parent is nil for an authority.
 func (g *gardener) certificate(commonName string, usages []x509.ExtKeyUsage, parent *corev1.Secret) (certificate, key []byte, labels map[string]string) {
 	g.Helper()
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
@@ -144,14 +145,13 @@ func (g *gardener) load(name string, ca *corev1.Secret) *kinds.Certificate {
 	return loaded
 }
 
-// authority is an edition of a CA.
 func (g *gardener) authority(config *kinds.CertificateSecretConfig, rotation string, bare bool) *corev1.Secret {
 	crt, key, labels := g.certificate(fmt.Sprintf("%s@%s", config.Name, rotation), nil, nil)
 	labels["persist"] = "true"
 	return g.store(config, rotation, bare, nil, map[string][]byte{"ca.crt": crt, "ca.key": key}, labels)
 }
 
-// bundle of an authority or an RSA key: the current edition first.
+// bundle stores the bundle of an authority or an RSA key, with the current edition first.
 func (g *gardener) bundle(name string, editions ...*corev1.Secret) *corev1.Secret {
 	var certificates, keys [][]byte
 	for _, e := range editions {
@@ -166,7 +166,6 @@ func (g *gardener) bundle(name string, editions ...*corev1.Secret) *corev1.Secre
 	return g.store(config, "", false, nil, map[string][]byte{"bundle.key": slices.Concat(keys...)}, labels)
 }
 
-// leaf of an edition of an authority.
 func (g *gardener) leaf(config *kinds.CertificateSecretConfig, ca string, signer *corev1.Secret) *corev1.Secret {
 	usage := map[kinds.CertType][]x509.ExtKeyUsage{
 		kinds.ServerCert: {x509.ExtKeyUsageServerAuth}, kinds.ClientCert: {x509.ExtKeyUsageClientAuth},
@@ -182,7 +181,6 @@ func (g *gardener) leaf(config *kinds.CertificateSecretConfig, ca string, signer
 	return g.store(&signed, "", false, signer, data, labels)
 }
 
-// plain is a secret that is no certificate.
 func (g *gardener) plain(config kinds.Config, rotation string, data map[string][]byte) *corev1.Secret {
 	return g.store(config, rotation, false, nil, data, nil)
 }

@@ -66,7 +66,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestRequests counts what a reconciliation costs: one list when nothing is to be done, and nothing that is not needed otherwise.
+// TestRequests counts the requests of a reconciliation: one list if nothing is to do, and otherwise only what is
+// needed.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,7 +81,7 @@ func TestRequests(t *testing.T) {
 	}
 	reconcile()
 	want := []string{
-		// What there is, what is to be adopted, and five Secrets: nothing could be deleted, so no pods.
+		// The lists find existing Secrets and those to adopt. Nothing can be deleted, so no pods are listed.
 		"list secrets", "list secrets", "create secrets", "create secrets", "create secrets", "create secrets", "create secrets",
 	}
 	if diff := cmp.Diff(want, w.requests()); diff != "" {
@@ -127,7 +128,7 @@ func TestForeignLabelsStay(t *testing.T) {
 	}
 }
 
-// TestConfigurationsStay: who passes a configuration twice asks for the same thing twice.
+// TestConfigurationsStay: Generate does not change the configuration, so the caller can pass it again.
 func TestConfigurationsStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +144,7 @@ func TestConfigurationsStay(t *testing.T) {
 	if signed.Name == other.Name {
 		t.Errorf("with another signer it is still %s", signed.Name)
 	}
-	// What is returned belongs to the caller.
+	// The caller may change what is returned.
 	first.Data["ca.key"][0], first.Labels["name"] = 0, "x"
 	if again, _ := i.Get("ca", Current); again.Data["ca.key"][0] == 0 || again.Labels["name"] == "x" {
 		t.Error("the caller has changed what the instance knows")

@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// vault has keys that never leave it: what it returns can sign, and nothing else.
+// vault has keys that never leave it: what it returns can only sign.
 type vault struct {
 	mu   sync.Mutex
 	keys map[string]crypto.Signer
@@ -44,7 +44,7 @@ func (v *vault) Key(_ context.Context, namespace, secret string, algorithm pki.K
 
 type opaque struct{ crypto.Signer }
 
-// TestKeysOutside: the key of an authority is in a vault, through a rotation; the cluster never has it.
+// TestKeysOutside rotates an authority with its key in a vault. The cluster never has the key.
 func TestKeysOutside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,7 +70,7 @@ func TestKeysOutside(t *testing.T) {
 	if second := reconcile(); second == first || len(keys.keys) != 2 {
 		t.Errorf("it was rotated as %s, with %d keys", second, len(keys.keys))
 	}
-	// Without the vault nothing is signed; neither is it when the vault does not answer, and its error is told.
+	// Without the vault nothing is signed. An error of the vault is returned.
 	i := w.instance()
 	w.generate(i, config, Rotate(KeepOld))
 	if _, err := i.Generate(t.Context(), leaf("x", kinds.ClientCert), SignedByCA("ca")); !errors.Is(err, ErrNoKey) {
@@ -84,7 +84,7 @@ func TestKeysOutside(t *testing.T) {
 	}
 }
 
-// TestRequest: whoever has the key gets a certificate for it, and the cluster has no key.
+// TestRequest: a certificate is made for the key of a request, and the cluster does not have this key.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,7 +113,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestControlPlane: a certificate within another secret is signed, dated and renewed like one of its own.
+// TestControlPlane: a certificate inside another secret is signed, dated and renewed like a separate one.
 func TestControlPlane(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

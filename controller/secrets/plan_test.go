@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// TestPlan: what a plan says is what is done then, and making one writes nothing.
+// TestPlan: a run does what its plan tells, and planning writes nothing.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,24 +21,25 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// history is a controller that lives on, with what happens to it drawn.
+// history is a long-lived controller with random events.
 type history struct {
 	*world
 
-	// old says that old authorities are kept; names are what is asked for besides the authority.
+	// old is true if old authorities are kept. names are the requested secrets besides the authority.
 	old   bool
 	names map[string]kinds.CertType
-	// data are the checksums of each object that was ever seen.
+	// data are the checksums of each object that ever existed.
 	data map[types.UID]string
-	// mounted are the Secrets of pods, by pod.
+	// mounted are the Secrets that pods mount, by pod.
 	mounted map[string]string
 }
 
-// TestHistories: whatever happens, in whatever order, with requests that fail anywhere:
+// TestHistories draws events in any order, with requests that fail anywhere:
 //
-//   - each leaf chains to the bundle of its authority whenever a reconciliation was complete, and ends with its signer at the latest;
-//   - no data ever change, and what a pod mounts is never deleted;
-//   - a second reconciliation writes nothing; see rests.
+//   - After a complete reconciliation, each leaf chains to the bundle of its authority, and ends no later than its
+//     signer.
+//   - Data never change, and a Secret that a pod mounts is never deleted.
+//   - A second reconciliation writes nothing, see rests.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	property.Check(t, func(rt *rapid.T) {
@@ -65,7 +66,7 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-// once reconciles, and says whether all went well.
+// once reconciles, and returns the errors.
 func (h *history) once() (*Instance, error) {
 	i, err := New(h.ctx, h.clock, h.api.Client.CoreV1(), identity, WithNamespaces(space), WithSecretNamesToTimes(h.times), WithCASecretAutoRotation())
 	if err != nil {
@@ -119,8 +120,8 @@ func (h *history) settle() {
 	h.rests(i)
 }
 
-// rests fails unless a second reconciliation writes nothing; or a third one, if the last leaf of an overtaken authority went with the
-// first: its anchor goes after it.
+// rests fails unless a second reconciliation writes nothing. It allows a third one if the first deleted the last
+// leaf of an overtaken authority: the anchor is removed after it.
 func (h *history) rests(first *Instance) {
 	written := edition.Plan{}
 	for range 2 {
@@ -142,7 +143,6 @@ func (h *history) rests(first *Instance) {
 	h.Fatalf("it does not rest:\n%s", written)
 }
 
-// fail has one write of a reconciliation fail.
 func (h *history) fail(fault apifake.Fault, write int) {
 	count := 0
 	h.api.Fault = func(r *apifake.Request) apifake.Fault {
@@ -151,7 +151,7 @@ func (h *history) fail(fault apifake.Fault, write int) {
 		}
 		return apifake.NoFault
 	}
-	// Whether it fails depends on how much there was to write.
+	// The reconciliation fails only if it has that many writes.
 	_, _ = h.once()
 	h.api.Fault = nil
 	h.api.Revive()

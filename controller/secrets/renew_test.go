@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/controller/secrets/kinds"
 )
 
-// TestRenewal has Gardener's own cases, and those in which it would renew at each reconciliation.
+// TestRenewal has the cases of Gardener's tests, and cases in which Gardener renews at each reconciliation.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -43,7 +43,7 @@ func TestRenewal(t *testing.T) {
 			if second == first {
 				t.Fatalf("after %s it is still %s", test.renewed, first)
 			}
-			// It is renewed once: neither in the next second nor by who notices later.
+			// It is renewed once: not again a second later, nor by another replica.
 			for range 3 {
 				w.pass(time.Second)
 				if again := generate(); again != second {
@@ -80,7 +80,7 @@ func TestRenewalOfCertificates(t *testing.T) {
 	}
 }
 
-// TestReplicasRenewOnce: replicas notice in different seconds that something is due, and none has seen what the others did.
+// TestReplicasRenewOnce: replicas renew in different seconds, each without knowledge of the others.
 func TestReplicasRenewOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,8 @@ func TestIgnoreOldSecretsAfter(t *testing.T) {
 	}
 }
 
-// TestChangedValidity: the end counts from the beginning, also when it is in the past then; the next instance renews.
+// TestChangedValidity: a changed validity counts from the start of the certificate, even if it then ended in the
+// past. The next instance renews.
 func TestChangedValidity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

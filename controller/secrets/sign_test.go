@@ -16,13 +16,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestWhoSigns is Gardener's table: which edition of an authority signs which leaf, by type and option, in a rotation and out of it.
+// TestWhoSigns has Gardener's table: which edition of an authority signs a leaf, by type and option, during and
+// after a rotation.
 func TestWhoSigns(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		of      kinds.CertType
 		options []SignedByCAOption
-		// old says that the old CA signs while there is one.
+		// old is true if the old CA signs while it exists.
 		old bool
 	}{
 		"client":                  {of: kinds.ClientCert},
@@ -46,7 +47,7 @@ func TestWhoSigns(t *testing.T) {
 				phase := "in a rotation"
 				if expired {
 					phase = "with an old CA that has expired"
-					// Ten years after it began; the current one an hour later.
+					// The old CA ends ten years after its start. The current one ends an hour later.
 					w.clock.SetTime(begin.AddDate(10, 0, 0).Add(time.Minute))
 				}
 				i := w.instance(WithoutAutomaticSecretRenewal())
@@ -79,7 +80,7 @@ func TestWhoSigns(t *testing.T) {
 	}
 }
 
-// TestExpiredSigner: Gardener's own library signs with an expired old CA; here nothing does.
+// TestExpiredSigner: Gardener's own library signs with an expired old CA, this one does not.
 func TestExpiredSigner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +94,7 @@ func TestExpiredSigner(t *testing.T) {
 	if _, err := i.Generate(t.Context(), leaf("server", kinds.ServerCert), SignedByCA("ca")); !errors.Is(err, pki.ErrSignerExpired) {
 		t.Errorf("%v, want %v", err, pki.ErrSignerExpired)
 	}
-	// A clock that is behind has it be not valid yet, which is no reason to make anything anew.
+	// With a clock that is behind, the CA is not valid yet. This must not replace anything.
 	w.clock.SetTime(begin.Add(-day))
 	before := w.names()
 	i = w.instance()
@@ -131,13 +132,14 @@ func TestLoadMissingCA(t *testing.T) {
 	if diff := cmp.Diff([]string{"list secrets", "list secrets", "create secrets", "create secrets"}, w.requests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	// A run that has only signed with an authority must not take it, or its bundles, for left over.
+	// A run that only signed with an authority must keep it and its bundle.
 	before := w.names()
 	w.cleanup(i)
 	w.has(before...)
 }
 
-// TestOvertakenRotation: a second rotation begins before the first one has ended. An authority whose leaves are in use stays an anchor.
+// TestOvertakenRotation: a second rotation starts before the first one ended. An authority whose leaves are in use
+// stays an anchor.
 func TestOvertakenRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,8 +190,8 @@ func TestIntermediate(t *testing.T) {
 	}
 }
 
-// TestThreeSteps: who gives a run to the delivery of servers before the old CA leaves has, at each step, leaves that the bundle of the step
-// before and of the step after accept.
+// TestThreeSteps delivers the servers' leaves in a separate run, before the old CA is dropped. At each step, the
+// bundles of the step before and after accept the leaves.
 func TestThreeSteps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -30,14 +30,14 @@ const (
 
 var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster with a controller in it.
+// world is a cluster with a controller.
 type world struct {
 	apifake.T
 
 	ctx   context.Context
 	api   *apifake.Server
 	clock *testclock.FakePassiveClock
-	// times are what WithSecretNamesToTimes gets.
+	// times are the argument of WithSecretNamesToTimes.
 	times map[string]time.Time
 }
 
@@ -52,10 +52,9 @@ func worldOf(ctx context.Context, t apifake.T) *world {
 	return &world{T: t, ctx: ctx, api: apifake.New(t, clock), clock: clock, times: map[string]time.Time{}}
 }
 
-// pass lets time go by.
 func (w *world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
-// instance is a new one, as each reconciliation has.
+// instance returns a new one, as each reconciliation uses.
 func (w *world) instance(options ...Option) *Instance {
 	w.Helper()
 	options = append([]Option{WithNamespaces(space), WithSecretNamesToTimes(w.times)}, options...)
@@ -66,7 +65,6 @@ func (w *world) instance(options ...Option) *Instance {
 	return i
 }
 
-// generate what has to be generated.
 func (w *world) generate(i *Instance, config kinds.Config, options ...GenerateOption) *corev1.Secret {
 	w.Helper()
 	secret, err := i.Generate(w.ctx, config, options...)
@@ -83,7 +81,6 @@ func (w *world) cleanup(i *Instance) {
 	}
 }
 
-// stored are all Secrets there are, by name.
 func (w *world) stored() map[string]*corev1.Secret {
 	w.Helper()
 	list, err := w.api.Client.CoreV1().Secrets("").List(w.ctx, metav1.ListOptions{})
@@ -99,7 +96,7 @@ func (w *world) stored() map[string]*corev1.Secret {
 
 func (w *world) names() []string { return slices.Sorted(maps.Keys(w.stored())) }
 
-// has fails unless these Secrets are there, and no others.
+// has fails unless exactly these Secrets exist.
 func (w *world) has(names ...string) {
 	w.Helper()
 	names = slices.Sorted(slices.Values(names))
@@ -108,7 +105,7 @@ func (w *world) has(names ...string) {
 	}
 }
 
-// put something into the cluster that somebody else has made.
+// put stores a Secret as another client would.
 func (w *world) put(secret *corev1.Secret) {
 	w.Helper()
 	if err := w.api.Put(secret); err != nil {
@@ -116,7 +113,7 @@ func (w *world) put(secret *corev1.Secret) {
 	}
 }
 
-// requests are what was asked of the API server since they were asked for last, as "verb resource".
+// requests returns the requests since the last call, as "verb resource".
 func (w *world) requests() []string {
 	var out []string
 	for _, action := range w.api.Actions() {
@@ -126,7 +123,7 @@ func (w *world) requests() []string {
 	return out
 }
 
-// mount has a pod use some Secrets.
+// mount puts a pod that mounts Secrets.
 func (w *world) mount(pod string, secrets ...string) {
 	w.Helper()
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: pod}}
@@ -141,7 +138,7 @@ func (w *world) mount(pod string, secrets ...string) {
 	}
 }
 
-// The configurations of most tests. Keys on a curve are quick to make.
+// The configurations of most tests. ECDSA keys are fast to make.
 func authority(name string) *kinds.CertificateSecretConfig {
 	return &kinds.CertificateSecretConfig{Name: name, CommonName: name, CertType: kinds.CACert, Key: pki.ECDSAP256}
 }
@@ -154,7 +151,7 @@ func password(name string) *kinds.BasicAuthSecretConfig {
 	return &kinds.BasicAuthSecretConfig{Name: name, Format: kinds.BasicAuthFormatNormal, Username: "admin", PasswordLength: 8}
 }
 
-// certificatesOf a data key of a Secret.
+// certificatesOf returns the certificates under a data key of a Secret.
 func (w *world) certificatesOf(secret *corev1.Secret, key string) []*pki.Certificate {
 	w.Helper()
 	chain, err := pki.ParseChain(secret.Data[key])
@@ -164,13 +161,11 @@ func (w *world) certificatesOf(secret *corev1.Secret, key string) []*pki.Certifi
 	return chain
 }
 
-// signedBy says whether a CA has signed a leaf.
 func (w *world) signedBy(leaf, ca *corev1.Secret) bool {
 	w.Helper()
 	return w.certificatesOf(leaf, "tls.crt")[0].SignedBy(w.certificatesOf(ca, "ca.crt")[0])
 }
 
-// step of a plan about an object.
 func (w *world) step(plan edition.Plan, object string) edition.Step {
 	w.Helper()
 	at := slices.IndexFunc(plan, func(s edition.Step) bool { return s.Object.Name == object })

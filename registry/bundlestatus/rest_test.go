@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// TestVerbs holds that discovery advertises get, list and watch only: see the package's comment.
+// TestVerbs: discovery advertises get, list and watch only (see the package documentation).
 func TestVerbs(t *testing.T) {
 	var storage any = &REST{}
 	for name, offered := range map[string]bool{

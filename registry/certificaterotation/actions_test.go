@@ -34,7 +34,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// fakeInventory sees a write as soon as the client has made it.
+// fakeInventory shows each write as soon as the client has made it.
 type fakeInventory struct {
 	synced  bool
 	unknown error
@@ -66,21 +66,22 @@ func (f *fakeInventory) Sources(string) *inventory.Sources {
 	return out
 }
 
-// stage is a signer that may rotate, and the subresources over it.
+// stage is a signer that may rotate, with its subresources.
 type stage struct {
 	inventory *fakeInventory
 	api       *apifake.Server
 	actions   *Actions
 	clock     *clocktesting.FakePassiveClock
 	now       time.Time
-	// allowed are the names under which whoever asks may acknowledge, nil for all of them; asked are those of the questions.
+	// allowed are the names under which the user may acknowledge, nil for all. asked are the authorization
+	// requests.
 	allowed []string
 	asked   []string
-	// unanswered is why the API server does not say who may do what.
+	// unanswered is the error of the authorizer.
 	unanswered error
 }
 
-// authorize answers for the API server.
+// authorize stands in for the authorizer of the API server.
 func (s *stage) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	s.asked = append(s.asked, fmt.Sprintf("%s: %s %s/%s %s of %s in %s", a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetSubresource(),
 		a.GetName(), a.GetAPIGroup(), a.GetNamespace()))
@@ -132,7 +133,7 @@ func requestContext(t *testing.T, namespace string) context.Context {
 	return genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "alice"})
 }
 
-// writes are the verbs that the client was used for, but for reads.
+// writes returns the verbs of the client's requests, without reads.
 func (s *stage) writes() []string {
 	var out []string
 	for _, action := range s.api.Actions() {
@@ -156,7 +157,6 @@ func (s *stage) writes() []string {
 	return out
 }
 
-// records are what is recorded now, by name.
 func (s *stage) records(t *testing.T) map[string]*record.Record {
 	t.Helper()
 	list, err := s.api.Own.ConfigV1alpha1().RotationRecords("ns").List(t.Context(), metav1.ListOptions{})
@@ -174,7 +174,7 @@ func (s *stage) records(t *testing.T) map[string]*record.Record {
 	return out
 }
 
-// put records something before the test begins, as the controller or another replica does.
+// put stores a record as the controller or another replica does.
 func (s *stage) put(r *configv1alpha1.RotationRecord, err error) {
 	if err == nil {
 		_, err = s.api.Own.ConfigV1alpha1().RotationRecords("ns").Create(context.Background(), r, metav1.CreateOptions{})
@@ -284,7 +284,6 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// rotating has a rotation in flight.
 func rotating(s *stage) {
 	next, err := pki.NewAuthority(pki.Profile{CommonName: "next", Key: pki.ECDSAP256, Validity: time.Hour}, s.now)
 	if err != nil {

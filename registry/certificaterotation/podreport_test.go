@@ -17,14 +17,15 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// ofPods makes the only party of the stage one of the pod client, whose container was started at a time.
+// ofPods makes the stage's only party one of pods. It has one pod, client, whose container started at the given
+// time.
 func (s *stage) ofPods(started time.Time) {
 	p := &s.inventory.known.Domains[0].Parties[0]
 	p.OfPods = true
 	p.Members = []trust.Member{{Name: "client", Instance: "uid-1", Pod: &trust.Pod{Started: true}, RestartedAt: started}}
 }
 
-// bound is the account of a pod, as kube-apiserver says it.
+// bound returns the user info of a pod's bound service account token, as kube-apiserver presents it.
 func bound(pod, uid string) *user.DefaultInfo {
 	return &user.DefaultInfo{Name: "system:serviceaccount:ns:default", Extra: map[string][]string{
 		"authentication.kubernetes.io/pod-name": {pod}, "authentication.kubernetes.io/pod-uid": {uid},
@@ -98,7 +99,8 @@ func TestAcknowledgeOfPods(t *testing.T) {
 	}
 }
 
-// TestAcknowledgeAfterRestart: a sidecar that reports the same of a program that was started again says something new.
+// TestAcknowledgeAfterRestart: a sidecar repeats its report after the program restarted. The repetition is new
+// evidence.
 func TestAcknowledgeAfterRestart(t *testing.T) {
 	s := newStage(t)
 	s.ofPods(s.now)

@@ -24,7 +24,7 @@ const evidenceName = "evidence.demo.client.client"
 
 func sum(digit string) pki.Fingerprint { return pki.Fingerprint(strings.Repeat(digit, 64)) }
 
-// acknowledgement of a process that has looked at itself just now.
+// acknowledgement returns one of a process that has just observed itself.
 func (s *stage) acknowledgement(instance, trusts string, started time.Time) *certrotation.Acknowledgement {
 	return &certrotation.Acknowledgement{
 		Party: "client", Member: "client", Trusts: []string{string(sum(trusts))}, Instance: instance,
@@ -41,7 +41,7 @@ func (s *stage) acknowledge(t *testing.T, ack *certrotation.Acknowledgement, dry
 	return out.(*certrotation.Acknowledgement), nil
 }
 
-// observed is what is recorded of the member.
+// observed returns the recorded observations of the member.
 func (s *stage) observed(t *testing.T) []trust.Observation {
 	t.Helper()
 	r := s.records(t)[evidenceName]
@@ -77,7 +77,7 @@ func TestAcknowledge(t *testing.T) {
 			want: []trust.Observation{of("new", "b", s.now), of("old", "a", s.now.Add(-time.Hour))}},
 		{name: "it was started again", instance: "new", trusts: "c", started: s.now.Add(time.Second), writes: "update",
 			want: []trust.Observation{of("new", "c", s.now.Add(time.Second)), of("old", "a", s.now.Add(-time.Hour))}},
-		// The inventory has not seen the record; the live one counts.
+		// The inventory has not seen the record, so the live one counts.
 		{name: "what it said before that", instance: "new", trusts: "b", started: s.now, refused: true,
 			want: []trust.Observation{of("new", "c", s.now.Add(time.Second)), of("old", "a", s.now.Add(-time.Hour))}},
 	}
@@ -132,7 +132,7 @@ func TestAcknowledgeRefuses(t *testing.T) {
 	}
 }
 
-// TestAcknowledgeLease is about when the same report is written again.
+// TestAcknowledgeLease: the lease decides when an unchanged report is written again.
 func TestAcknowledgeLease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		after  time.Duration
@@ -175,8 +175,8 @@ func TestAcknowledgeLease(t *testing.T) {
 	}
 }
 
-// TestAcknowledgeForgets has a process forgotten when it has been silent for a lease in which it had to speak: not before,
-// although its lease ended when it was the only one known, and nothing new was to be said.
+// TestAcknowledgeForgets: a process is forgotten after it was silent for a full lease in which it had to report. A
+// lease that ended while the process was the only known one does not count.
 func TestAcknowledgeForgets(t *testing.T) {
 	s := newStage(t)
 	for _, step := range []struct {

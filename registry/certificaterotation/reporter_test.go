@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// question is what the API server is asked when alice reports for the only member of the stage.
+// question is the expected authorization request when alice reports for the only member of the stage.
 const question = "alice: create certificaterotations/acknowledge signer/client/client of certrotation.dev in ns"
 
 func TestAcknowledgeAsksWhoReports(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAcknowledgeAsksWhoReports(t *testing.T) {
 	tests := map[string]struct {
 		change func(*stage)
 		user   user.Info
-		// party that is reported for, the only one of the stage if it is empty.
+		// party is the one reported for. If it is empty, that is the only party of the stage.
 		party string
 		want  func(error) bool
 		says  []string

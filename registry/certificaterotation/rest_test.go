@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// TestVerbs holds that discovery advertises get, list and watch only: see the package's comment.
+// TestVerbs: discovery advertises get, list and watch only (see the package documentation).
 func TestVerbs(t *testing.T) {
 	var storage any = &REST{}
 	for name, offered := range map[string]bool{
@@ -46,7 +46,7 @@ func is[T any](storage any) bool {
 	return ok
 }
 
-// TestSelectableFields holds that what GetAttrs returns is what v1alpha1 lets clients select by.
+// TestSelectableFields: GetAttrs returns the fields that v1alpha1 registers as field selectors.
 func TestSelectableFields(t *testing.T) {
 	_, fields, err := GetAttrs(&certrotation.CertificateRotation{})
 	if err != nil {

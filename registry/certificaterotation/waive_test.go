@@ -37,7 +37,7 @@ func TestWaive(t *testing.T) {
 		change    func(s *stage)
 		dryRun    bool
 		wantError func(error) bool
-		// want is nil if nothing is recorded in the end.
+		// want is nil if no waiver remains recorded.
 		want   *trust.Waiver
 		writes string
 	}{

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// mounted is the layout of kubelet's atomic writer.
+// mounted returns the layout of kubelet's atomic writer.
 func mounted(content map[string][]byte) fstest.MapFS {
 	const dir = "..2026_11_23_13_00_00.123456789"
 	out := fstest.MapFS{
@@ -79,7 +79,7 @@ func TestSecretConfigMapAndDirectoryAgree(t *testing.T) {
 	})
 }
 
-// TestHashStaysTheSame: hashes are written into pod templates, and read by another version of this program.
+// TestHashStaysTheSame: pod templates hold these hashes, and other versions of the program read them.
 func TestHashStaysTheSame(t *testing.T) {
 	got := OfSecret(&corev1.Secret{Data: map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}})
 	if want := "1f264c105009cb3aab2ae35d9701165d12d9f3c5cf4ff90925d3c2215bec86eb"; got != want {

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestGateOfAnyHistory: whatever contents a ConfigMap has one after the other, and however often one of them has the same
-// anchors, who names one of them is let past by that one and by those after it, and by none before it.
+// TestGateOfAnyHistory: a pod that names a content passes the gate by that content and by later ones, never by
+// earlier ones. That holds for any history of a ConfigMap, also if contents return.
 func TestGateOfAnyHistory(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		config := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": "first"}}
@@ -90,7 +90,8 @@ func TestSupersedeConfigMap(t *testing.T) {
 	}
 }
 
-// TestSupersedeSecret: the contents of one certificate follow each other, and those of another one are none of them.
+// TestSupersedeSecret: a content supersedes the former ones of the same certificate, not those of another
+// certificate.
 func TestSupersedeSecret(t *testing.T) {
 	secret := func(certificate, anchors string) *corev1.Secret {
 		return &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(certificate), corev1.ServiceAccountRootCAKey: []byte(anchors)}}

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestEncodingsAgree decodes the same object from both encodings.
+// TestEncodingsAgree: JSON and protobuf decode to the same object.
 func TestEncodingsAgree(t *testing.T) {
 	object := soundObject(t)
 	data, err := json.Marshal(object)
@@ -43,7 +43,7 @@ func TestEncodingsAgree(t *testing.T) {
 	}
 }
 
-// TestSameRequest finds every field that makes a request another one.
+// TestSameRequest: every field that the client sets distinguishes requests.
 func TestSameRequest(t *testing.T) {
 	object := soundObject(t)
 	for name, edit := range map[string]func(*certificatesv1.CertificateSigningRequest){
@@ -69,7 +69,7 @@ func TestSameRequest(t *testing.T) {
 	}
 }
 
-// TestProfilesDiffer holds each profile's request against each other profile: nothing but its own is approved.
+// TestProfilesDiffer: each profile approves only requests with its own subject.
 func TestProfilesDiffer(t *testing.T) {
 	for _, asked := range Profiles() {
 		for _, subject := range Profiles() {
@@ -107,8 +107,8 @@ func TestMetricIsNoClient(t *testing.T) {
 	}
 }
 
-// TestOnlyListedNames draws sets of names and asks for them: what is not listed for the node is refused, everything else
-// is approved.
+// TestOnlyListedNames draws sets of names. A request is approved if all its names are listed for the node, and
+// refused otherwise.
 func TestOnlyListedNames(t *testing.T) {
 	listed := map[string]bool{"master-0": true, "localhost": true, "etcd.svc": true}
 	p := policy()

@@ -32,7 +32,7 @@ func newKey(t testing.TB) crypto.Signer {
 	return key
 }
 
-// sound is a request that is signed for the node master-0.
+// sound returns a signed request of the node master-0.
 func sound(t testing.TB, edit func(*x509.CertificateRequest)) []byte {
 	t.Helper()
 	template := &x509.CertificateRequest{
@@ -68,8 +68,8 @@ func policy() Policy {
 
 func bootstrapper() Requester { return Requester{Name: "x", Groups: []string{GroupBootstrappers}} }
 
-// FuzzParseRequest holds for every input: it is refused with a Refusal of bounded length, or it is one organization and
-// one common name, with alternative names, for a key that is strong enough.
+// FuzzParseRequest: every input is either refused with a Refusal of bounded length, or parsed. A parsed request
+// has one organization, one common name, alternative names, and a key that is strong enough.
 func FuzzParseRequest(f *testing.F) {
 	request := sound(f, nil)
 	for _, seed := range [][]byte{
@@ -87,7 +87,7 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// FuzzParseRequestDER is FuzzParseRequest below the PEM.
+// FuzzParseRequestDER fuzzes the DER inside the PEM block.
 func FuzzParseRequestDER(f *testing.F) {
 	block, _ := pem.Decode(sound(f, nil))
 	f.Add(block.Bytes)
@@ -122,7 +122,7 @@ func checkRefusal(t *testing.T, err error) {
 	}
 }
 
-// FuzzDecide starts from the bytes of a body, in both encodings, and holds what is approved against the policy.
+// FuzzDecide decodes a body in both encodings, and checks approved requests against the policy.
 func FuzzDecide(f *testing.F) {
 	object := soundObject(f)
 	asJSON, err := json.Marshal(object)
@@ -157,7 +157,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// checkLeaf holds for everything that is ever signed under policy.
+// checkLeaf checks what the policy guarantees for every signed leaf.
 func checkLeaf(t *testing.T, leaf, ca *pki.Certificate) {
 	t.Helper()
 	for _, name := range leaf.DNSNames {

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestCleanupDeletesNothingInUse: whatever a run looks like, nothing goes that was asked for, that a pod or a configuration uses, that
-// an incomplete run has not named, or that has signed what stays.
+// TestCleanupDeletesNothingInUse draws runs. Cleanup keeps what was asked for, what a pod or a configuration uses,
+// what an incomplete run has not named, and signers of kept editions. It deletes all else.
 func TestCleanupDeletesNothingInUse(t *testing.T) {
 	t.Parallel()
 	property.Check(t, func(t *rapid.T) {

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// pairs are an authority and a leaf of it, each with its PEMs.
+// pairs returns a CA and a leaf that it signed, as PEM.
 func pairs(t testing.TB) (ca, caKey, leaf, leafKey []byte) {
 	t.Helper()
 	signer, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: pki.ECDSAP256, Validity: 100 * time.Hour}, noon)
@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		data   map[string][]byte
 		labels map[string]string
-		// until is after noon, 0 for not known.
+		// until is relative to noon. 0 means unknown.
 		until     time.Duration
 		authority bool
 	}{
@@ -86,7 +86,7 @@ func TestIssuedAt(t *testing.T) {
 	}
 }
 
-// FuzzOf: whatever is in a Secret that somebody else has made, it can be looked at, ordered and renewed.
+// FuzzOf: parsing, ordering and renewal handle any Secret that others made.
 func FuzzOf(f *testing.F) {
 	ca, caKey, leaf, _ := pairs(f)
 	f.Add("tls.crt", leaf, "ca.crt", ca, LabelGeneration, "1", "1772366400")

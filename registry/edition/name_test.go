@@ -17,7 +17,8 @@ import (
 
 func TestObjectName(t *testing.T) {
 	t.Parallel()
-	// The first two are Gardener's: manager_test.go of its pkg/utils/secrets/manager. kinds.TestPublishedNames has all of them.
+	// The first two come from Gardener: manager_test.go of its pkg/utils/secrets/manager. kinds.TestPublishedNames
+	// has all of them.
 	for name, test := range map[string]struct {
 		wanted Wanted
 		want   string
@@ -35,7 +36,8 @@ func TestObjectName(t *testing.T) {
 	}
 }
 
-// TestNamesFollow: whatever is asked for has one name, which another hash, signer or rotation changes, and nothing else does.
+// TestNamesFollow: the name depends on the hash of the configuration, the signer and the rotation, and on nothing
+// else.
 func TestNamesFollow(t *testing.T) {
 	t.Parallel()
 	shape := regexp.MustCompile(`^n-[0-9a-f]{8}(-[0-9a-f]{5})?$`)
@@ -84,7 +86,7 @@ func TestObjectLabels(t *testing.T) {
 	}
 }
 
-// TestRelabel: after the changes the labels of the library are those that are wanted, and all others are as they were.
+// TestRelabel: afterwards the library's own labels are as wanted, and all others are unchanged.
 func TestRelabel(t *testing.T) {
 	t.Parallel()
 	keys := rapid.SampledFrom(append([]string{"app", "team", LabelGeneration, LabelKeyOutside}, owned...))

@@ -19,7 +19,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// made is an edition; zero values are not known.
+// made returns an edition. Zero values mean unknown.
 func made(name string, number int, rotation string, issued, created int) *Edition {
 	e := &Edition{
 		NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}, Created: noon.Add(time.Duration(created) * time.Second),
@@ -60,7 +60,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// someEditions of one name, with few values, so that many are equal.
+// someEditions draws editions of one name. There are few possible values, so many are equal.
 func someEditions(t *rapid.T) []*Edition {
 	var out []*Edition
 	for n := range rapid.IntRange(1, 6).Draw(t, "editions") {
@@ -71,7 +71,8 @@ func someEditions(t *rapid.T) []*Edition {
 	return out
 }
 
-// TestOrderIsOne: whatever order they are found in, editions have one order; and with numbers, a restore does not change it.
+// TestOrderIsOne: the order of editions does not depend on the order in which they are found. If they have
+// numbers, a restore from a backup does not change it.
 func TestOrderIsOne(t *testing.T) {
 	t.Parallel()
 	property.Check(t, func(t *rapid.T) {
@@ -106,8 +107,8 @@ func TestNextNumber(t *testing.T) {
 	}
 }
 
-// TestRotations: the newest edition says when a name was rotated; if it is due, it is renewed, once and under one name whenever that
-// is noticed.
+// TestRotations: the newest edition tells when its name was last rotated. A due name is renewed under one name, no
+// matter when that is noticed.
 func TestRotations(t *testing.T) {
 	t.Parallel()
 	property.Check(t, func(t *rapid.T) {
@@ -137,7 +138,8 @@ func TestRotations(t *testing.T) {
 	})
 }
 
-// TestRenewAt: a renewal is within the validity, not before half of it because of the ten days, and a renewed one is not due at once.
+// TestRenewAt: a renewal is due within the validity, and a new certificate is not due at once. The ten-day margin
+// never moves a renewal before half of the validity.
 func TestRenewAt(t *testing.T) {
 	t.Parallel()
 	property.Check(t, func(t *rapid.T) {

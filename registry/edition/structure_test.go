@@ -30,7 +30,8 @@ type nested struct {
 	Func   func() `hash:"ignore"`
 }
 
-// TestStructuralHash has values of github.com/mitchellh/hashstructure/v2 2.0.2 with FormatV2 and IgnoreZeroValue, which were made with it.
+// TestStructuralHash compares with values from github.com/mitchellh/hashstructure/v2 2.0.2, made with FormatV2 and
+// IgnoreZeroValue.
 func TestStructuralHash(t *testing.T) {
 	t.Parallel()
 	self := &nested{}
@@ -74,7 +75,7 @@ func TestStructuralHash(t *testing.T) {
 	}
 }
 
-// TestFieldsMatter: what is set changes the hash, and what is left out does not.
+// TestFieldsMatter: a set field changes the hash, and an ignored one does not.
 func TestFieldsMatter(t *testing.T) {
 	t.Parallel()
 	hash := func(t interface{ Fatal(...any) }, value any) uint64 {

@@ -34,7 +34,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return out
 }
 
-// domain at rest: one CA has signed the leaf of a server, and its bundle agrees to two targets.
+// domain returns one without a rotation in flight: one CA has signed the server's leaf, and the bundle agrees to
+// two targets.
 func domain(t *testing.T, ca *pki.Pair, anchors ...*pki.Certificate) *trust.Domain {
 	t.Helper()
 	leaf, err := ca.Issue(pki.Profile{CommonName: "server", Key: pki.ECDSAP256, Validity: time.Hour, DNSNames: []string{"s"}, Usages: []pki.Usage{pki.ServerAuth}}, start)

@@ -21,7 +21,7 @@ func TestRefusal(t *testing.T) {
 	ours, theirs := Source{Namespace: "demo", ConfigMap: "bundle"}, Source{Namespace: "demo", ConfigMap: "bundle", Borrowed: true}
 	for name, test := range map[string]struct {
 		request Request
-		// why is in the refusal, "" for none.
+		// why is part of the refusal, "" if the request is allowed.
 		why  string
 		ours bool
 	}{
@@ -52,7 +52,7 @@ func TestAssess(t *testing.T) {
 		change func(*trust.Domain)
 		held   [][]*pki.Certificate
 		fault  string
-		// want is what each entry has to hold, nil if it stays as it is.
+		// want are the anchors that each entry must hold, nil if it stays unchanged.
 		want     [][]*pki.Certificate
 		outdated bool
 		kept     int

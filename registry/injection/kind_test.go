@@ -12,7 +12,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// TestVerifiedByAPIServer has every kind: who adds one says whether kube-apiserver verifies by it.
+// TestVerifiedByAPIServer lists every kind, so that a new kind must be classified.
 func TestVerifiedByAPIServer(t *testing.T) {
 	got := map[configv1alpha1.InjectionKind]bool{}
 	for kind := range Resources {

@@ -77,7 +77,7 @@ func TestEntriesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestPut: only the field of the CA bundle changes, and only where something is put.
+// TestPut: only the field of the CA bundle changes, and only in the entries that are put.
 func TestPut(t *testing.T) {
 	one, two := authority(t, "one").Certificate, authority(t, "two").Certificate
 	o := object(t, webhookText)
@@ -105,7 +105,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestPutText: a trust bundle is PEM as it is, and what else the object has stays.
+// TestPutText: a trust bundle holds plain PEM, and the rest of the object stays.
 func TestPutText(t *testing.T) {
 	one, two := authority(t, "one").Certificate, authority(t, "two").Certificate
 	o := object(t, "spec: {signerName: example.com/a, trustBundle: "+strconv.Quote(string(one.PEM()))+"}")

@@ -21,7 +21,7 @@ import (
 
 const testImage = "certrotation@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
-// written are the manifests of the first node of a control plane, in the form that kubeadm gives them.
+// written returns the manifests of the first control plane node, as kubeadm writes them.
 func written(t *testing.T) Manifests {
 	t.Helper()
 	read := func(name string) []byte {
@@ -34,7 +34,7 @@ func written(t *testing.T) Manifests {
 	return Manifests{Etcd: read(EtcdManifest), APIServer: read(APIServerManifest)}
 }
 
-// brought is what the templates make on another node.
+// brought renders a template for another node.
 func brought(t *testing.T, adoption *Adoption, name, key string) *corev1.Pod {
 	t.Helper()
 	class, err := configv1alpha1.LoadClass(&adoption.Class.Spec)
@@ -55,7 +55,7 @@ func brought(t *testing.T, adoption *Adoption, name, key string) *corev1.Pod {
 	return pod
 }
 
-// changed are the words of a command line that the other one has not.
+// changed returns the words of a command line that are not in the other.
 func changed(is, was []string) []string {
 	var out []string
 	for _, word := range is {
@@ -66,7 +66,7 @@ func changed(is, was []string) []string {
 	return out
 }
 
-// TestAdopt takes the manifests of one node, and looks at what another node gets.
+// TestAdopt adopts the manifests of one node and checks what another node gets.
 func TestAdopt(t *testing.T) {
 	in := written(t)
 	adoption, err := Adopt(in, "etcd", testImage)
@@ -134,7 +134,6 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptWithAnotherCertificatesDir has kubeadm keep the certificates elsewhere.
 func TestAdoptWithAnotherCertificatesDir(t *testing.T) {
 	in := written(t)
 	for _, text := range []*[]byte{&in.Etcd, &in.APIServer} {
@@ -152,7 +151,7 @@ func TestAdoptWithAnotherCertificatesDir(t *testing.T) {
 	}
 }
 
-// TestAdoptionPermitsNoMore than the manifests have.
+// TestAdoptionPermitsNoMore: the class permits exactly what the manifests need.
 func TestAdoptionPermitsNoMore(t *testing.T) {
 	adoption, err := Adopt(written(t), "etcd", testImage)
 	if err != nil {

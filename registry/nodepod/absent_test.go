@@ -41,7 +41,7 @@ func TestAbsent(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		d    Departed
-		// doubt is a part of it, "" if the absence is proven.
+		// doubt is part of the doubt, "" if the absence is proven.
 		doubt string
 	}{
 		{name: "nothing is left", d: Departed{}},

@@ -68,7 +68,7 @@ func TestHashesTellContentsApart(t *testing.T) {
 	}
 }
 
-// TestHashWithoutCompanions pins the hashes that nodes have recorded: others would restart every static pod.
+// TestHashWithoutCompanions pins hashes that nodes have recorded. Other hashes would restart every static pod.
 func TestHashWithoutCompanions(t *testing.T) {
 	c := sample()
 	if got := c.ContentHash(); got != "076affa18cad621bd7228039f107ff4285a27224983881de6cde7583607fd234" {
@@ -110,7 +110,8 @@ func TestTakeTemplates(t *testing.T) {
 	}
 }
 
-// TestHashIsInjective draws contents from a tiny alphabet, where borders shift easily.
+// TestHashIsInjective draws contents from a tiny alphabet, so that texts which differ only in their boundaries are
+// likely.
 func TestHashIsInjective(t *testing.T) {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("ab\x00")), 0, 3, -1)
 	object := rapid.MapOfN(text, rapid.Map(text, func(s string) []byte { return []byte(s) }), 0, 2)

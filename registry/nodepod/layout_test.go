@@ -58,7 +58,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestMentioned finds what a manifest names in any way: pruning must not remove it.
+// TestMentioned finds every revision that a manifest mentions, even a torn one. Pruning must not remove these.
 func TestMentioned(t *testing.T) {
 	l := Layout{Name: "etcd"}
 	got := l.Mentioned([]byte("{ torn etcd-pod-3 /x/etcd-pod-12/current etcd-pod-x etcd-pod-007"))
@@ -88,7 +88,7 @@ func TestCheckManifests(t *testing.T) {
 	}
 }
 
-// TestPods: companions mount the directories of the rollout, and have a manifest each.
+// TestPods: companions mount the directories of the rollout, and each has its own manifest.
 func TestPods(t *testing.T) {
 	l := Layout{Name: "etcd", ManifestDirectory: "/m", Companions: []Companion{{Name: "a"}, {Name: "b", ManifestFile: "b.yaml"}}}
 	var got []string

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// status is the record of a revision of rollout etcd.
+// status returns the record of a revision of the rollout etcd.
 func status(number int, hash string, change ...func(*corev1.ConfigMap)) corev1.ConfigMap {
 	cm := corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,8 +79,8 @@ func TestLookChoosesARevision(t *testing.T) {
 	}
 }
 
-// TestLookNeverGuesses: whatever the records say, what is found has the restart hash of the pod, and is the pod's own or
-// recorded as installed on this very node.
+// TestLookNeverGuesses: for any records, the revision found has the restart hash of the pod. It is the pod's own,
+// or one recorded as installed on this very node.
 func TestLookNeverGuesses(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		hash := rapid.SampledFrom([]string{"x", "y"})
@@ -129,7 +129,7 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestLookAtSeveral: the static pods of a node count as one, or as none.
+// TestLookAtSeveral: all static pods of a node must run the same revision.
 func TestLookAtSeveral(t *testing.T) {
 	companion := func(number, hash string) *corev1.Pod {
 		p := pod(number, hash)

@@ -163,7 +163,7 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// FuzzManifest looks for a template that is accepted and does not come out as a pod of its revision.
+// FuzzManifest: an accepted template always renders to a pod of its revision.
 func FuzzManifest(f *testing.F) {
 	text, err := os.ReadFile(filepath.Join("testdata", "template.yaml"))
 	if err != nil {

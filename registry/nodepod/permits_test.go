@@ -11,7 +11,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// honest is a template like that of etcd. The attacks put something in the place of what is between the marks.
+// honest is a template like the one of etcd. The attacks replace the marked parts.
 const honest = `apiVersion: v1
 kind: Pod
 metadata:
@@ -73,7 +73,7 @@ func TestPermitsTheHonestPod(t *testing.T) {
 	}
 }
 
-// TestPermitsWhatKubeadmNotes: kubeadm finds the endpoints of a control plane by annotations of its own.
+// TestPermitsWhatKubeadmNotes: kubeadm finds the etcd endpoints of a control plane by its own annotations.
 func TestPermitsWhatKubeadmNotes(t *testing.T) {
 	const note = `{kubeadm.kubernetes.io/etcd.advertise-client-urls: "https://NODE_IP:2379"}`
 	if err := made(t, etcdClass(), strings.Replace(honest, `{team.example.com/force: "1"} #meta`, note, 1)); err != nil {
@@ -81,7 +81,8 @@ func TestPermitsWhatKubeadmNotes(t *testing.T) {
 	}
 }
 
-// TestPermitsRefuses attacks a class that permits what etcd needs and no more. What is refused is named by its path.
+// TestPermitsRefuses attacks a class that permits no more than etcd needs. The refusal names the path of the
+// field.
 func TestPermitsRefuses(t *testing.T) {
 	volume := func(source string) (string, string) { return "#volume", "- {name: evil, " + source + "}\n" }
 	hostPath := func(path string) (string, string) { return volume(fmt.Sprintf("hostPath: {path: %q}", path)) }
@@ -182,7 +183,7 @@ func TestPermitsRefuses(t *testing.T) {
 	}
 }
 
-// TestPermitsWhatTheClassNames shows that each word of a class permits what it is for.
+// TestPermitsWhatTheClassNames: each permission of a class admits what it names.
 func TestPermitsWhatTheClassNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mark, text string
@@ -216,7 +217,7 @@ func TestPermitsWhatTheClassNames(t *testing.T) {
 	}
 }
 
-// FuzzPermits: whatever the template is, the reader does not panic, and what gets through mounts nothing but what is permitted.
+// FuzzPermits: no template makes the reader panic, and an admitted one mounts only permitted paths.
 func FuzzPermits(f *testing.F) {
 	f.Add([]byte(honest))
 	f.Add([]byte("a: &a [*a]"))

@@ -10,12 +10,11 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// life of everything that these tests make.
+// life is the validity of everything that these tests make.
 const life = 100 * time.Hour
 
 func now() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// authority makes a CA that ends at a moment.
 func authority(t testing.TB, name string, end time.Time) *pki.Pair {
 	t.Helper()
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: time.Second, Backdate: life}, end.Add(-time.Second))
@@ -42,7 +41,7 @@ const (
 	bundlePath        = "configmaps/b/server-ca-bundle.crt"
 )
 
-// generation has one pair and one bundle.
+// generation returns one with a single pair and a single bundle.
 func generation(number int, pair *pki.Pair, anchors ...*pki.Certificate) *Generation {
 	return &Generation{
 		Revision: number, Number: number, Path: "/r/etcd-pod/generation",

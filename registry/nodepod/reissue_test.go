@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestPlanReissue names certificates by their subjects: what is re-signed, who signs the leaf, and what the trust keeps,
-// gets re-signed and drops.
+// TestPlanReissue names certificates by their subjects: CAs to re-sign, the signer of the leaf, and the anchors to
+// keep, replace and drop.
 func TestPlanReissue(t *testing.T) {
 	past, later := now().Add(-time.Hour), now().Add(life/2)
 	a, b, valid, foreign := authority(t, "a", past), authority(t, "b", past), authority(t, "v", later), authority(t, "f", later)
@@ -102,7 +102,6 @@ func common(certs []*pki.Certificate) string {
 	return strings.Join(out, " ")
 }
 
-// TestProfileOf issues the successor of a leaf and compares the two.
 func TestProfileOf(t *testing.T) {
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "a", Key: pki.ECDSAP256, Validity: 2 * life, Backdate: 3 * life}, now())
 	if err != nil {

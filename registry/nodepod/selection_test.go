@@ -16,8 +16,8 @@ func trial(number int, verdicts ...Verdict) Trial {
 	return Trial{Candidate: Candidate{Generation: &Generation{Revision: number, Number: number}}, Verdicts: verdicts}
 }
 
-// TestChooseNeedsQuorum plays any verdicts: what is chosen has a majority, and nothing newer has; or a person has named it
-// and nobody answers.
+// TestChooseNeedsQuorum: for any verdicts, the newest generation with a majority is chosen. Without one, a
+// generation is chosen only if a person named it and no peer answers.
 func TestChooseNeedsQuorum(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		peers := rapid.IntRange(0, 4).Draw(t, "peers")

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestStatusIsReadAsItWasPut: what everybody who looks at a revision takes for one that can be counted on.
 func TestStatusIsReadAsItWasPut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change    func(*corev1.ConfigMap)

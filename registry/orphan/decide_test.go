@@ -36,7 +36,7 @@ metadata: {name: etcd}
 spec:
   preset: {name: openshift-etcd, openshiftEtcd: {key: ECDSA-P256}}
 `
-	// twins is a domain in which a name may belong to two nodes.
+	// In twins, the name of a Secret may belong to two nodes.
 	twins = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
@@ -56,7 +56,8 @@ spec:
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world are the sources of a namespace with the control plane nodes x and y, and leaves of a node z that left.
+// world holds the sources of a namespace with the control plane nodes x and y. Its tests add leaves of the node z,
+// which left.
 type world struct {
 	t             testing.TB
 	s             *inventory.Sources
@@ -129,7 +130,7 @@ func (w *world) put(name string, pair *pki.Pair, labels, annotations map[string]
 	})
 }
 
-// consenting adds to the annotations the consent to the configuration.
+// consenting adds the consent annotation.
 func consenting(annotations map[string]string) map[string]string {
 	out := map[string]string{trust.AnnotationConfiguration: "etcd"}
 	maps.Copy(out, annotations)
@@ -145,7 +146,7 @@ func (w *world) issue(ca *pki.Pair, name string) *pki.Pair {
 	return leaf
 }
 
-// leaf puts a leaf as certrotation makes it, or, with an empty domain, as library-go does.
+// leaf stores a leaf as certrotation makes it, or as library-go does if domain is empty.
 func (w *world) leaf(name, domain string, since time.Duration) *pki.Pair {
 	ca := w.etcd
 	if strings.Contains(name, "serving-metrics") && domain != "etcd" {
@@ -160,7 +161,7 @@ func (w *world) leaf(name, domain string, since time.Duration) *pki.Pair {
 	return pair
 }
 
-// grace are annotations with a grace period that began some time ago, none if that is zero.
+// grace returns the annotation of a grace period that began the given time ago, or nil for 0.
 func grace(since time.Duration) map[string]string {
 	if since == 0 {
 		return nil
@@ -168,7 +169,7 @@ func grace(since time.Duration) map[string]string {
 	return map[string]string{trust.AnnotationDeleteGraceStart: now.Add(-since).Format(time.RFC3339)}
 }
 
-// waiver records one of a member that is gone.
+// waiver records a waiver for the member z, which is gone.
 func (w *world) waiver(expires time.Time) {
 	w.t.Helper()
 	made, err := record.OfWaiver(namespace, "etcd", &trust.Waiver{Party: "etcd", Member: "z", Reason: "it is gone", Expires: expires})
@@ -179,7 +180,6 @@ func (w *world) waiver(expires time.Time) {
 	w.s = w.s.WithRecord(made.Name, made)
 }
 
-// roster records who counts.
 func (w *world) roster(domain string, members ...trust.RosterMember) {
 	w.t.Helper()
 	made, err := record.OfRoster(namespace, domain, &trust.Roster{Members: members})
@@ -257,7 +257,7 @@ func TestDecide(t *testing.T) {
 			w.s.Secrets["etcd-peer-z"].Annotations[trust.AnnotationConfiguration] = "other"
 		}},
 		{name: "the beginning of the grace is ahead", world: func(w *world) { w.leaf("etcd-peer-z", "etcd", -day) }, recheck: 4 * day},
-		// Names that could belong to two nodes.
+		// Names that may belong to two nodes.
 		{name: "a node whose name ends with that of another", world: func(w *world) { w.leaf("etcd-peer-a-x", "etcd", 3*day) },
 			want: []string{"Delete Secret/etcd-peer-a-x"}},
 		{name: "metrics of x is no serving leaf of metrics-x", world: func(w *world) { w.leaf("etcd-serving-metrics-x", "etcd-metrics", 3*day) },
@@ -287,7 +287,7 @@ func TestDecide(t *testing.T) {
 			}
 			w.put("etcd-peer-z", w.issue(ca, "z"), map[string]string{trust.LabelManagedType: trust.ManagedTypeTarget}, grace(3*day))
 		}},
-		// Deletions that are held back.
+		// Deletions that are blocked.
 		{name: "a rotation is in flight", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 3*day)
 			w.leaf("etcd-peer-x", "etcd", 0)
@@ -360,7 +360,7 @@ func TestDecide(t *testing.T) {
 			w.leaf("etcd-peer-x", "etcd", 0)
 			w.signer("etcd-signer", "other")
 		}, recheck: heldRecheck},
-		// Members of the roster that the configuration no longer names.
+		// Roster members that are no longer configured.
 		{name: "a member that may present it is not proven to be gone", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 3*day)
 			w.roster("etcd", trust.RosterMember{Party: "etcd", Member: "z", Instance: "uid-z", Kind: trust.StaticPodRevision, Presents: []string{"etcd-peer-z"}, Started: true})
@@ -409,7 +409,7 @@ func TestDecideWithoutConfiguration(t *testing.T) {
 	}
 }
 
-// TestNoLivingNodeLosesAnything: whatever nodes there are and however they are called, nothing of theirs is touched.
+// TestNoLivingNodeLosesAnything: for any set and names of nodes, no Secret of a living node is marked or deleted.
 func TestNoLivingNodeLosesAnything(t *testing.T) {
 	node := rapid.SampledFrom([]string{"x", "y", "a-x", "metrics-x", "metrics-metrics-x", "peer-x", "serving-x", "1", "x.example", "metrics-y"})
 	secretOf := func(n string) []string {
@@ -440,7 +440,8 @@ func TestNoLivingNodeLosesAnything(t *testing.T) {
 			}
 		}
 		if slices.ContainsFunc(living, func(n string) bool { return strings.HasPrefix(n, "metrics-") }) {
-			// Its serving Secret holds the metrics leaf of another node: a rotation has to repair that first.
+			// A serving Secret of such a node holds the metrics leaf of another node. A rotation must repair that
+			// first.
 			return
 		}
 		for name := range all {
@@ -477,7 +478,6 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
-// FuzzNodeOf: what is found is what makes the name.
 func FuzzNodeOf(f *testing.F) {
 	f.Add("peer-{node}", "peer-x")
 	f.Add("{node}{node}", "xx")

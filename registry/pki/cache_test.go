@@ -27,7 +27,7 @@ func TestCacheAnswersAsParseChain(t *testing.T) {
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
 			want, wantErr := ParseChain(data)
-			for range 2 { // the second answer is the cached one
+			for range 2 { // the second answer comes from the cache
 				got, err := cache.Chain(data)
 				if (err == nil) != (wantErr == nil) || errors.Is(err, ErrTooLarge) != errors.Is(wantErr, ErrTooLarge) {
 					t.Errorf("Chain: %v, ParseChain: %v", err, wantErr)
@@ -89,7 +89,7 @@ func TestCacheEvictsTheLeastRecentlyUsed(t *testing.T) {
 
 func TestCacheForgetsCertificatesWithTheirLastEntry(t *testing.T) {
 	leaf := leaves[Ed25519]()
-	cache := NewCache(0) // at least one
+	cache := NewCache(0) // keeps at least one entry
 	must(cache.Chain(join(leaf.CertPEM(), leaf.CertPEM())))
 	must(cache.Chain(leaf.Chain[0].PEM()))
 	if len(cache.interned) != 1 || cache.interned[leaf.Chain[0].Fingerprint].uses != 1 {
@@ -98,7 +98,7 @@ func TestCacheForgetsCertificatesWithTheirLastEntry(t *testing.T) {
 }
 
 func TestCacheInsertsOnce(t *testing.T) {
-	// Two callers missed at the same time: the slower one gets the faster one's entry.
+	// Two callers missed at the same time: the slower one gets the entry of the faster one.
 	cert := leaves[Ed25519]().Certificate
 	cache := NewCache(2)
 	key := sha256.Sum256(cert.PEM())

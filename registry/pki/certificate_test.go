@@ -59,7 +59,7 @@ func TestParseCertificateFacts(t *testing.T) {
 	}
 	factsOnly := cmp.Options{
 		cmpopts.IgnoreUnexported(Certificate{}),
-		// Equal would look at the fingerprint alone.
+		// Equal would compare only the fingerprint.
 		cmp.Transformer("facts", func(c *Certificate) map[string]any {
 			return map[string]any{
 				"fingerprint": c.Fingerprint, "subject": c.Subject, "issuer": c.Issuer, "cn": c.CommonName,
@@ -119,7 +119,7 @@ func TestParseCertificateFromHell(t *testing.T) {
 }
 
 func TestParseCertificateRefusesOversizedRSA(t *testing.T) {
-	// Only the certified key is oversized, so that nobody computes with it.
+	// Only the certified key is oversized: signing with an oversized key would be slow.
 	key := *rsa1024()
 	key.N = new(big.Int).Lsh(key.N, maxRSABits)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}

@@ -134,7 +134,7 @@ func TestParseBundle(t *testing.T) {
 }
 
 func TestParseBundleOfTheMostAnchors(t *testing.T) {
-	// One key and one signature, many serial numbers: only parsing is at stake.
+	// Share one key and signature between many serial numbers: the test only parses.
 	der := forgeDER(t, must(GenerateKey(Ed25519)), nil, nil)
 	var data []byte
 	for i := range MaxCertificates {

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// testNow is the "now" of all tests; nothing here reads a clock.
+// testNow is the time of all tests. No test here reads a clock.
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// authorities and leaves are made once per process: RSA keys are slow.
+// authorities and leaves are made once per process because RSA keys are slow.
 var (
 	authorities = perAlgorithm(func(alg KeyAlgorithm) (*Pair, error) {
 		return NewAuthority(authorityProfile(alg), testNow)
@@ -70,9 +70,8 @@ func leafProfile(alg KeyAlgorithm) Profile {
 	}
 }
 
-// forge makes certificates that this package would not issue: it starts from a
-// sound self-signed CA template, lets edit change it, and signs with parent's key
-// (nil: with its own).
+// forge makes certificates that this package would not issue. It lets edit change a sound self-signed CA template.
+// Then it signs with the key of parent, or with the own key if parent is nil.
 func forge(tb testing.TB, key crypto.Signer, parent *Pair, edit func(*x509.Certificate)) *Certificate {
 	tb.Helper()
 	cert, err := ParseCertificate(forgeDER(tb, key, parent, edit))
@@ -101,8 +100,7 @@ func forgeDER(tb testing.TB, key crypto.Signer, parent *Pair, edit func(*x509.Ce
 	if parent != nil {
 		signer = parent.key()
 		issuer = must(x509.ParseCertificate(parent.Certificate.DER()))
-		// CreateCertificate prefers the key identifier of the parent; "absent" or
-		// a wrong one is what the tests are after.
+		// CreateCertificate prefers the key identifier of the parent. Tests need absent and wrong ones.
 		issuer.SubjectKeyId = template.AuthorityKeyId
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), signer)
@@ -112,7 +110,7 @@ func forgeDER(tb testing.TB, key crypto.Signer, parent *Pair, edit func(*x509.Ce
 	return der
 }
 
-// forgePair is forge for a self-signed authority whose key is kept.
+// forgePair is forge for a self-signed CA, and returns its key too.
 func forgePair(tb testing.TB, key crypto.Signer, edit func(*x509.Certificate)) *Pair {
 	tb.Helper()
 	return &Pair{Certificate: forge(tb, key, nil, edit), key: seal(key)}
@@ -123,8 +121,8 @@ func newECKey(tb testing.TB) *ecdsa.PrivateKey {
 	return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 }
 
-// withSerial rewrites the serial number of a certificate. The signature no longer
-// holds, which parsing does not look at.
+// withSerial replaces the serial number of a certificate. The signature becomes invalid, which parsing does not
+// check.
 func withSerial(tb testing.TB, der []byte, serial *big.Int) []byte {
 	tb.Helper()
 	var outer, tbs []asn1.RawValue

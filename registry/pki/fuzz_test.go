@@ -13,9 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// seeds are PEMs, sound and not, that the fuzzers start from. Run the targets
-// with -fuzzminimizetime=1x: minimizing inputs of this size takes a minute each
-// by default, in which nothing new is tried.
+// seeds are valid and invalid PEMs. Run the fuzz targets with -fuzzminimizetime=1x: by default, minimizing one
+// input of this size takes a minute.
 func seeds(f *testing.F) [][]byte {
 	f.Helper()
 	leaf := leaves[ECDSAP256]()
@@ -70,7 +69,8 @@ func FuzzParseChain(f *testing.F) {
 			}
 			return
 		}
-		// What the strict parser accepts, the lenient one of every other Go program reads the same.
+		// The lenient parser, which other Go programs use, must read the same from every input that the strict
+		// parser accepts.
 		var lenient []Fingerprint
 		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 			lenient = append(lenient, fingerprintOf(block.Bytes))

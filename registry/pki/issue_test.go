@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// foreignSigner is a key of no kind that this package can encode.
+// foreignSigner is a key of a type that this package cannot encode.
 type foreignSigner struct{}
 
 func (foreignSigner) Public() crypto.PublicKey { return "foreign" }
@@ -62,7 +62,7 @@ func TestNewAuthority(t *testing.T) {
 }
 
 func TestKeyIDIsRFC7093Method1(t *testing.T) {
-	// For ECDSA the bits of the public key are the uncompressed point.
+	// The bits of an ECDSA public key are the uncompressed point.
 	key := newECKey(t)
 	sum := sha256.Sum256(must(key.PublicKey.Bytes()))
 	got, err := keyID(key.Public())
@@ -134,7 +134,7 @@ func TestIssue(t *testing.T) {
 	}
 }
 
-// verify lets crypto/x509 judge a leaf, for each of its usages.
+// verify checks a leaf with crypto/x509, for each of its usages.
 func verify(tb rapid.TB, ca, leaf *Pair) {
 	tb.Helper()
 	roots := x509.NewCertPool()
@@ -308,10 +308,10 @@ func TestNormalized(t *testing.T) {
 	}
 }
 
-// TestIssuedLeafProperty: whatever is issued verifies, lies within its signer,
-// and survives a round trip.
+// TestIssuedLeafProperty: every issued leaf verifies, lies within the validity of its signer, and survives a round
+// trip.
 func TestIssuedLeafProperty(t *testing.T) {
-	// RSA leaves are covered by TestIssue; generating one per draw would take minutes.
+	// TestIssue covers RSA leaves. One RSA key per draw would take minutes.
 	leafKeys := []KeyAlgorithm{ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
 	property.Check(t, func(t *rapid.T) {
 		ca := authorities[rapid.SampledFrom(KeyAlgorithms()).Draw(t, "signer")]()
@@ -354,7 +354,7 @@ func drawAddress(t *rapid.T) string {
 	return net.IP(rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, "address")).String()
 }
 
-// TestEveryAlgorithmSignsEveryAlgorithm completes the property for the RSA leaf keys.
+// TestEveryAlgorithmSignsEveryAlgorithm covers the RSA leaf keys that TestIssuedLeafProperty leaves out.
 func TestEveryAlgorithmSignsEveryAlgorithm(t *testing.T) {
 	for _, signer := range KeyAlgorithms() {
 		for _, alg := range KeyAlgorithms() {
@@ -373,7 +373,7 @@ func TestEveryAlgorithmSignsEveryAlgorithm(t *testing.T) {
 }
 
 func TestSignRefusesWhatItCannotParse(t *testing.T) {
-	// CreateCertificate writes any validity; here a key that exceeds the limit of ParseCertificate.
+	// CreateCertificate accepts any validity. The key exceeds the limit of ParseCertificate.
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: testNow, NotAfter: testNow}
 	oversized := *rsa1024()
 	oversized.N = new(big.Int).Lsh(oversized.N, maxRSABits)
@@ -382,7 +382,7 @@ func TestSignRefusesWhatItCannotParse(t *testing.T) {
 	}
 }
 
-// publicOnly is the subject of a certificate whose key nobody holds.
+// publicOnly is a public key without its private key.
 type publicOnly struct{ public crypto.PublicKey }
 
 func (p publicOnly) Public() crypto.PublicKey { return p.public }
@@ -416,7 +416,7 @@ func BenchmarkIssue(b *testing.B) {
 	}
 }
 
-// BenchmarkSign is what of Issue remains without the generation of the key.
+// BenchmarkSign measures Issue without key generation.
 func BenchmarkSign(b *testing.B) {
 	for _, alg := range KeyAlgorithms() {
 		b.Run(string(alg), func(b *testing.B) {

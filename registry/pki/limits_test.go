@@ -65,7 +65,8 @@ func TestChainBeyondBounds(t *testing.T) {
 	}
 }
 
-// TestCheckKey: the answer is that of CheckPair, comes from what is remembered the second time, and is of the content.
+// TestCheckKey: the answer equals the one of CheckPair. The second one comes from the cache, which is keyed by
+// content.
 func TestCheckKey(t *testing.T) {
 	right, wrong := leaves[ECDSAP256](), leaves[Ed25519]()
 	cache := NewCache(2)
@@ -111,7 +112,8 @@ func TestCheckKey(t *testing.T) {
 	})
 }
 
-// TestSignedByRemembersWhoHasNot: a bundle of many anchors of one name costs one verification for each of them, once.
+// TestSignedByRemembersWhoHasNot: in a bundle of many anchors with one name, each anchor costs one verification,
+// once.
 func TestSignedByRemembersWhoHasNot(t *testing.T) {
 	key := newECKey(t)
 	der := forgeDER(t, key, nil, nil)

@@ -122,8 +122,7 @@ func TestParsePair(t *testing.T) {
 	}
 }
 
-// TestKeyAfterManyBlocks walks the longest input there is to its end: blocks
-// that are no key are passed over, each looked at once.
+// TestKeyAfterManyBlocks parses the longest allowed input: each block that is no key is skipped after one look.
 func TestKeyAfterManyBlocks(t *testing.T) {
 	leaf := leaves[ECDSAP256]()
 	key, block := keyPEM(t, leaf), []byte("-----BEGIN A-----\n-----END A-----\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// resignAt is long after everything that these tests make has expired.
+// resignAt returns a time after everything that these tests make has expired.
 func resignAt() time.Time { return time.Date(2027, 3, 4, 5, 6, 7, 0, time.UTC) }
 
 func expiredAuthority(t testing.TB, algorithm KeyAlgorithm) *Pair {
@@ -28,9 +28,9 @@ func expiredAuthority(t testing.TB, algorithm KeyAlgorithm) *Pair {
 	return ca
 }
 
-// TestResignInterchangeable checks on which the recovery of nodes rests that know nothing of each other: whatever either of
-// the certificates of one key has signed, every verifier that trusts any of them accepts. The re-signed ones are made at
-// different times, so that they differ.
+// TestResignInterchangeable: a verifier that trusts any certificate of a key accepts what any other one signed.
+// The recovery of nodes that do not know each other relies on this. The re-signed certificates differ because they
+// are made at different times.
 func TestResignInterchangeable(t *testing.T) {
 	now := resignAt()
 	for _, algorithm := range []KeyAlgorithm{RSA2048, ECDSAP256, ECDSAP384, Ed25519} {
@@ -74,7 +74,7 @@ func verifies(t *testing.T, leaf, anchor *Certificate, now time.Time) {
 	}
 }
 
-// accepts is what a Go TLS stack does with a leaf that is presented alone.
+// accepts verifies a leaf as a Go TLS stack does if the peer sends the leaf alone.
 func accepts(leaf, anchor *Certificate, now time.Time) error {
 	parsed, err := x509.ParseCertificate(leaf.DER())
 	if err != nil {
@@ -111,7 +111,7 @@ func TestResignSameBytes(t *testing.T) {
 	}
 }
 
-// TestResignKeepsEverything takes an authority that this package would not make.
+// TestResignKeepsEverything re-signs a CA that this package would not make.
 func TestResignKeepsEverything(t *testing.T) {
 	key, err := GenerateKey(ECDSAP256)
 	if err != nil {

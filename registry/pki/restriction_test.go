@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestCheckLeaf compares CheckLeaf with what crypto/x509 says about a leaf that the authority really signed.
+// TestCheckLeaf compares CheckLeaf with the verdict of crypto/x509 on a leaf that the CA really signed.
 func TestCheckLeaf(t *testing.T) {
 	tests := []struct {
 		name     string

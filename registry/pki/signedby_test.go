@@ -63,7 +63,7 @@ func TestSignedBy(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // the second answer may come from memory
+			for range 2 { // the second answer may come from the cache
 				if got := test.cert.SignedBy(test.ca); got != test.want {
 					t.Errorf("SignedBy = %t, want %t", got, test.want)
 				}
@@ -72,15 +72,14 @@ func TestSignedBy(t *testing.T) {
 	}
 }
 
-// stripID pretends that a signer has no key identifier: CreateCertificate adds
-// one to every CA.
+// stripID removes the key identifier of a signer, because CreateCertificate adds one to every CA.
 func stripID(cert *Certificate) *Certificate {
 	bare := must(ParseCertificate(cert.DER()))
 	bare.SubjectKeyID = ""
 	return bare
 }
 
-// withoutIssuer is a certificate with valid DER that names no issuer.
+// withoutIssuer returns a certificate with valid DER and an empty issuer.
 func withoutIssuer(cert *Certificate) *Certificate {
 	bare := must(ParseCertificate(cert.DER()))
 	bare.rawIssuer, bare.AuthorityKeyID = nil, ""

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// version1 is the DER of a self-signed certificate of X.509 version 1, which has no extensions and so never says
+// version1 returns the DER of a self-signed X.509 version 1 certificate. It has no extensions, so it does not say
 // whether it is a CA. crypto/x509 accepts its signatures.
 func version1(t *testing.T, name string, key ed25519.PrivateKey) []byte {
 	t.Helper()
@@ -50,7 +50,8 @@ func version1(t *testing.T, name string, key ed25519.PrivateKey) []byte {
 	}{asn1.RawValue{FullBytes: body}, algorithm, asn1.BitString{Bytes: ed25519.Sign(key, body), BitLength: 512}})
 }
 
-// TestVersion1SignsNothing: what does not say that it is a CA has signed nothing, even where crypto/x509 would believe it.
+// TestVersion1SignsNothing: a certificate that is not marked as a CA does not count as a signer, although
+// crypto/x509 accepts its signatures.
 func TestVersion1SignsNothing(t *testing.T) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestNewSelfSigned(t *testing.T) {
 	}
 }
 
-// TestKeyOutside: a key that only signs, as one of a hardware module, makes and keeps an authority.
+// TestKeyOutside makes a CA with a key that only signs, like one in a hardware module, and reads it back.
 func TestKeyOutside(t *testing.T) {
 	t.Parallel()
 	key := leaves[ECDSAP384]().key()

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// prove looks at the pod, and at the objects that exist.
+// prove resolves the references of the pod to the existing objects.
 func (w *world) prove(asked *MountRequirement) MountProof {
 	references, fault := asked.References(w.pod)
 	if fault != "" {
@@ -33,7 +33,7 @@ func (w *world) prove(asked *MountRequirement) MountProof {
 	return asked.Prove(w.pod, references)
 }
 
-// hold changes the content, and has pod and object named by it.
+// hold changes the content and renames the objects after it, also in the pod.
 func (w *world) hold(change func()) {
 	change()
 	w.name()
@@ -106,7 +106,7 @@ func TestProveMount(t *testing.T) {
 	}
 }
 
-// TestProveParts: who verifies nothing, or presents nothing, is asked for nothing of it.
+// TestProveParts: a party that verifies nothing, or presents nothing, needs no proof of it.
 func TestProveParts(t *testing.T) {
 	w := newWorld(t)
 	w.secret = nil
@@ -124,7 +124,7 @@ func TestProveParts(t *testing.T) {
 	}
 }
 
-// TestObjectKeepsNoKey: the value of the key that is read is a copy, so that the Secret can be overwritten.
+// TestObjectKeepsNoKey: the object holds a copy of the value, so that the caller can overwrite the Secret.
 func TestObjectKeepsNoKey(t *testing.T) {
 	w := newWorld(t)
 	object := OfSecret(w.secret, "tls.crt")

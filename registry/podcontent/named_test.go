@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// TestNamedByKustomize: the names are those of the real generators.
+// TestNamedByKustomize uses names from the real generators.
 func TestNamedByKustomize(t *testing.T) {
 	files := filesys.MakeFsInMemory()
 	for name, content := range map[string]string{
@@ -69,7 +69,7 @@ secretGenerator:
 	}
 }
 
-// expectNamed is for an object as it was made, and expectUnnamed for one that was changed since.
+// expectNamed requires that the name is derived from the content. expectUnnamed requires the opposite.
 func expectNamed(t *testing.T, name string, n *named) {
 	t.Helper()
 	if !n.byContent() {
@@ -96,7 +96,7 @@ func TestNamedByContent(t *testing.T) {
 		"bundle." + hash[:16]:       false,
 		"bundle-" + hash[1:17]:      false,
 		"bundle-" + hash[:16] + "x": false,
-		// What Gardener's MakeUnique appends: the hash of the hashes of the values.
+		// Gardener's MakeUnique appends the hash of the hashes of the values.
 		"bundle-298315b0":  true,
 		"bundle-298315b":   false,
 		"bundle-298315b0a": false,
@@ -115,7 +115,7 @@ func TestNamedByContent(t *testing.T) {
 	}
 }
 
-// TestNamedByKubectl: the names are those of `kubectl create configmap --append-hash`.
+// TestNamedByKubectl uses names from `kubectl create configmap --append-hash`.
 func TestNamedByKubectl(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundle-8g442492h2"}, Data: map[string]string{"a": "one", "b": "two"}}
 	expectNamed(t, cm.Name, namedConfigMap(cm))
@@ -125,7 +125,7 @@ func TestNamedByKubectl(t *testing.T) {
 	expectUnnamed(t, cm.Name, namedConfigMap(cm))
 }
 
-// TestNamedByTheirBundle: a bundle of Gardener's SecretsManager is named by the configuration that holds it.
+// TestNamedByTheirBundle: Gardener's SecretsManager names a bundle by the configuration that contains it.
 func TestNamedByTheirBundle(t *testing.T) {
 	content := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 	data := map[string][]byte{"bundle.crt": []byte(content)}

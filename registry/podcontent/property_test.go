@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// cluster has ConfigMaps with bundles, one node whose kubelet keeps immutable ones in its cache while a pod mounts one of the name,
-// and pods whose programs read their anchors when they start.
+// cluster has ConfigMaps with bundles, one node, and pods that read their anchors at their start. The node's
+// kubelet caches immutable ConfigMaps while a pod mounts one of that name.
 type cluster struct {
 	t       *rapid.T
 	anchors []*pki.Certificate
@@ -33,14 +33,15 @@ type cluster struct {
 
 type program struct {
 	pod *corev1.Pod
-	// read are the anchors that it has, nil while kubelet has nothing to mount.
+	// read are the anchors that the program has loaded, nil while kubelet has nothing to mount.
 	read []pki.Fingerprint
 }
 
-// plain names say nothing of a content, whatever they look like.
+// plain names are not derived from a content, even if they look like it.
 var plain = []string{"bundle", "bundle-deadbeef"}
 
-// put makes an object, or writes one that is not immutable. Who names by content does so always, and leaves the content alone.
+// put makes an object, or overwrites a mutable one. An object that is named by its content never changes its
+// content.
 func (c *cluster) put() {
 	cm := &corev1.ConfigMap{ObjectMeta: consenting(), Data: map[string]string{}}
 	for _, anchor := range c.anchors {
@@ -74,7 +75,7 @@ func (c *cluster) drop() {
 	}
 }
 
-// begin makes a pod that mounts an object of some name, whether there is one or not.
+// begin makes a pod that mounts an object, which may not exist.
 func (c *cluster) begin() {
 	names := slices.Concat(plain, slices.Sorted(maps.Keys(c.objects)))
 	pod := podOf(rapid.SampledFrom(names).Draw(c.t, "mounts"), "")
@@ -82,7 +83,7 @@ func (c *cluster) begin() {
 	c.pods = append(c.pods, &program{pod: pod})
 }
 
-// end takes a pod away, and what only it has kept in the cache of kubelet.
+// end removes a pod, and the cache entries that only this pod used.
 func (c *cluster) end() {
 	if len(c.pods) == 0 {
 		return
@@ -101,7 +102,7 @@ func (c *cluster) end() {
 
 func (p *program) mounts() string { return p.pod.Spec.Volumes[0].ConfigMap.Name }
 
-// kubelet starts the pods that it can: an immutable object comes out of its cache.
+// kubelet starts the pods that it can. It takes immutable objects from its cache.
 func (c *cluster) kubelet() {
 	for _, p := range c.pods {
 		if p.read != nil {
@@ -126,7 +127,7 @@ func (c *cluster) kubelet() {
 	}
 }
 
-// look says which pod is proven to have something else than it has read, "" if none is.
+// look returns a fault if a pod is proven to have other anchors than it has read, "" otherwise.
 func (c *cluster) look(rule func(*Object) *Object) string {
 	asked := asked()
 	asked.Leaves = nil
@@ -160,8 +161,8 @@ func (c *cluster) live(rule func(*Object) *Object) string {
 	return ""
 }
 
-// TestWhatIsProvenWasRead: whatever is made, changed and deleted, and whatever kubelet has in its cache. Without the rule that a name
-// ends in a hash of the content it is not so, as without the one that an object is immutable where names are of any kind.
+// TestWhatIsProvenWasRead: a proof is true for any sequence of writes, deletions and cache states. The rules on
+// names and on immutable objects are needed: without them a proof may be false.
 func TestWhatIsProvenWasRead(t *testing.T) {
 	anchors := []*pki.Certificate{newWorld(t).ca, newWorld(t).ca}
 	wrong := map[string]int{}

@@ -24,10 +24,9 @@ const (
 	leafKey        = "secret.content.certrotation.dev/leaf"
 )
 
-// hash is a content hash of the test.
 func hash(of string) string { return strings.Repeat(of, 64) }
 
-// gated is a pod that starts with the content a of the bundle and b of the leaf, behind a gate for each.
+// gated returns a pod that starts with content a of the bundle and b of the leaf, behind a gate for each.
 func gated() *corev1.Pod {
 	mount := func(volume string) []corev1.VolumeMount {
 		return []corev1.VolumeMount{{Name: volume, MountPath: "/" + volume}}
@@ -188,7 +187,7 @@ func TestProveStart(t *testing.T) {
 	}
 }
 
-// TestProveSeveralLeaves: what a process was seen to present stays, also if another leaf becomes known only now.
+// TestProveSeveralLeaves: what a process was observed to present stays proven when another leaf becomes known.
 func TestProveSeveralLeaves(t *testing.T) {
 	pod := gated()
 	pod.Annotations["secret.content.certrotation.dev/peer"] = hash("d")
@@ -203,8 +202,8 @@ func TestProveSeveralLeaves(t *testing.T) {
 	}
 }
 
-// TestWhatIsProvenWasRead: whatever bundles there were one after the other, and whichever of them kubelet has shown to the gate
-// of a pod and at a later start of its containers, it is proven to have loaded what it has read, or nothing.
+// TestStartProofIsOfWhatWasRead draws a history of bundles. Kubelet may show any of them to the gate of a pod, and
+// later ones when containers start. The proof is what the pod has read, or nothing.
 func TestStartProofIsOfWhatWasRead(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		bundle := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": "old"}}

@@ -29,7 +29,7 @@ func asked() *MountRequirement {
 	return &MountRequirement{Mounts: trust.Mounts{Trust: "trust", TrustKey: bundleKey, Leaves: []string{"tls"}}, Configuration: configuration}
 }
 
-// world is a pod, and what it mounts: a bundle and a leaf that are named by their content.
+// world is a pod that mounts a bundle and a leaf, both named by their content.
 type world struct {
 	ca, leaf *pki.Certificate
 	bundle   *corev1.ConfigMap
@@ -61,7 +61,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// name gives the objects the names of their content.
+// name renames the objects after their content.
 func (w *world) name() {
 	w.bundle.Name = "bundle-" + contenthash.OfConfigMap(w.bundle)[:leastHash]
 	w.secret.Name = "leaf-" + contenthash.OfSecret(w.secret)[:12]
@@ -73,7 +73,6 @@ func consenting() metav1.ObjectMeta {
 	}
 }
 
-// podOf is a pod that mounts a bundle and a leaf.
 func podOf(bundle, leaf string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(started)},

@@ -25,7 +25,7 @@ func TestAssess(t *testing.T) {
 		answers  []quorum.Answer
 		disturb  string
 		want     quorum.Reason
-		// says is a part of the message.
+		// says is part of the message.
 		says string
 	}{
 		{"one: healthy", automatic, cluster("h"), "a", quorum.ReasonInterruption, "nothing can be read or written"},

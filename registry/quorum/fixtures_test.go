@@ -13,9 +13,9 @@ import (
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// cluster makes the answers of nodes a, b, c and so on from one letter for each: h is healthy, s answers but not with a
-// linearizable read, d is down, l is a healthy learner, u is listed and has never started, n is a node without a member,
-// o is a member that is on none of the nodes.
+// cluster makes the answers of nodes a, b, c and so on, from one letter each. h is healthy. s answers, but not
+// with a linearizable read. d is down. l is a healthy learner. u is listed and has never started. n is a node
+// without a member. o is a member on none of the nodes.
 func cluster(states string) []quorum.Answer {
 	var listed []quorum.Listed
 	for i, state := range states {
@@ -56,7 +56,7 @@ func cluster(states string) []quorum.Answer {
 func name(i int) string    { return string(rune('a' + i)) }
 func address(i int) string { return "10.0.0." + string(rune('1'+i)) }
 
-// cut takes the connection from one node to another out of what the first says.
+// cut removes the connection to a node from the answer of another node.
 func cut(answers []quorum.Answer, from, to string) []quorum.Answer {
 	at := func(node string) int {
 		return slices.IndexFunc(answers, func(a quorum.Answer) bool { return a.Node == node })
@@ -66,7 +66,7 @@ func cut(answers []quorum.Answer, from, to string) []quorum.Answer {
 	return answers
 }
 
-// unconfirmed makes every member list the others from its own data.
+// unconfirmed makes every member list the others without a linearizable read.
 func unconfirmed(answers []quorum.Answer) []quorum.Answer {
 	for i := range answers {
 		answers[i].Confirmed = false

@@ -72,7 +72,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestObserveConfirmsTheList: one linearizable read confirms the list of members, and lists must agree on the learners.
+// TestObserveConfirmsTheList: one linearizable read confirms the member list. The lists must agree on the
+// learners.
 func TestObserveConfirmsTheList(t *testing.T) {
 	learner := func(a *quorum.Answer) {
 		a.Listed = slices.Clone(a.Listed)
@@ -100,7 +101,7 @@ func TestObserveConfirmsTheList(t *testing.T) {
 	}
 }
 
-// TestLeaderIsAgreedOn: there is no leader while any healthy voter sees none.
+// TestLeaderIsAgreedOn: no leader is observed if a healthy voter sees none.
 func TestLeaderIsAgreedOn(t *testing.T) {
 	if o := quorum.Observe(cluster("hhh")); o.Leader != 1 {
 		t.Errorf("the leader is %d, want 1", o.Leader)

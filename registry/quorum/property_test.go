@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// answers draws a cluster in which anything may be wrong.
+// answers draws the answers of a cluster in which anything may be wrong.
 func answers(t *rapid.T) []quorum.Answer {
 	out := cluster(rapid.StringOfN(rapid.RuneFrom([]rune("hhhhsdlnuo")), 0, 7, -1).Draw(t, "states"))
 	for i := range out {
@@ -39,8 +39,8 @@ func answers(t *rapid.T) []quorum.Answer {
 	return out
 }
 
-// voters counts those that the members' list has, and the healthy ones among them apart from the node to disturb, in
-// another way than the package does.
+// voters counts the listed voters, and the healthy ones among them without the node to disturb. It is independent
+// of the implementation under test.
 func voters(list []quorum.Answer, disturb string) (all, healthy int) {
 	var listed []quorum.Listed
 	for _, a := range list {
@@ -83,7 +83,7 @@ func TestNeverWithoutAQuorumOfTheOthers(t *testing.T) {
 	})
 }
 
-// TestOrderOfAnswers also has any answers give some verdict.
+// TestOrderOfAnswers: the verdict does not depend on the order of the answers, and always has a message.
 func TestOrderOfAnswers(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		list := answers(t)

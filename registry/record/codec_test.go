@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// overTheWire is the record as it comes back from the API.
+// overTheWire returns the record as the API returns it.
 func overTheWire(t testing.TB, in *configv1alpha1.RotationRecord) *configv1alpha1.RotationRecord {
 	t.Helper()
 	data, err := json.Marshal(in)
@@ -263,7 +263,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeTakesAnyOrder is about processes that several writers have put into one record.
+// TestDecodeTakesAnyOrder: several writers may have put processes into one record.
 func TestDecodeTakesAnyOrder(t *testing.T) {
 	t.Parallel()
 	shuffled := object(configv1alpha1.RecordEvidence)
@@ -311,7 +311,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// rewritten makes the record of what was read of another one.
+// rewritten encodes a decoded record again.
 func rewritten(t *testing.T, in *configv1alpha1.RotationRecord, read *record.Record) *configv1alpha1.RotationRecord {
 	t.Helper()
 	var (

@@ -20,10 +20,10 @@ const (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// lookedAt is when somebody looked.
+// lookedAt is the time of the last look in the clock record.
 var lookedAt = noon.Add(-time.Hour)
 
-// sum is a well-formed fingerprint of which only the number matters.
+// sum returns a well-formed fingerprint for a number.
 func sum(n int) pki.Fingerprint {
 	return pki.Fingerprint(fmt.Sprintf("%064x", n))
 }
@@ -85,12 +85,12 @@ func sampleObservation() trust.Observation {
 	}
 }
 
-// second is a further process of the same member, of which little is known.
+// second is another process of the same member, with few fields set.
 func second() trust.Observation {
 	return trust.Observation{Instance: "pod-2", Kind: trust.TLSProbe, ObservedAt: noon, Expires: noon.Add(time.Minute)}
 }
 
-// object is one record of each kind, as the API server would return it.
+// object returns a record of the kind as the API server returns it.
 func object(kind configv1alpha1.RecordKind) *configv1alpha1.RotationRecord {
 	var (
 		out *configv1alpha1.RotationRecord

@@ -21,7 +21,7 @@ func TestNames(t *testing.T) {
 	long, longest := strings.Repeat("n", 63), strings.Repeat("n", 253)
 	tests := []struct {
 		name, got string
-		// want is the name, or the part of it in front of a hash.
+		// want is the name, or its part before a hash.
 		want   string
 		hashed bool
 	}{
@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// thing is what a record is about.
+// thing is the subject of a record.
 type thing struct {
 	kind  string
 	parts [3]string
@@ -78,7 +78,7 @@ func (x thing) record() string {
 	}
 }
 
-// about are the parts that the name has to tell.
+// about returns the parts that the name must distinguish.
 func (x thing) about() thing {
 	if x.kind != "waiver" && x.kind != "evidence" {
 		x.parts[1], x.parts[2] = "", ""
@@ -88,7 +88,7 @@ func (x thing) about() thing {
 
 func TestNamesAreInjective(t *testing.T) {
 	t.Parallel()
-	// Few characters, so that names which differ only in where they are split are likely.
+	// Draw from few characters, so that names which differ only in where they split are likely.
 	word := rapid.OneOf(rapid.StringMatching(`[a.A-]{0,4}`), rapid.StringN(0, 300, 300),
 		rapid.StringMatching(`(Secret|secret|ConfigMap)?/?[a.]{0,2}`))
 	kind := rapid.SampledFrom([]string{"roster", "rotate", "abort", "waiver", "evidence", "refusal"})

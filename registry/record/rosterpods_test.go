@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestPodsThatCountAlikeAreTogether: what differs between replicas is their name and UID.
+// TestPodsThatCountAlikeAreTogether: replicas that differ only in name and UID share one entry.
 func TestPodsThatCountAlikeAreTogether(t *testing.T) {
 	t.Parallel()
 	want := []configv1alpha1.RosterPods{
@@ -33,7 +33,7 @@ func TestPodsThatCountAlikeAreTogether(t *testing.T) {
 	}
 }
 
-// TestRosterOfManyPodsFits: etcd takes no request of more than 1.5 MiB, and there is more in an object than its spec.
+// TestRosterOfManyPodsFits: etcd refuses requests of more than 1.5 MiB, and an object is larger than its spec.
 func TestRosterOfManyPodsFits(t *testing.T) {
 	t.Parallel()
 	const pods, most = 5000, 1 << 20

@@ -98,7 +98,7 @@ func TestRenewalDue(t *testing.T) {
 	}
 }
 
-// TestTheLongestLeaseIsNoFuture: what a clock that is right may write counts.
+// TestTheLongestLeaseIsNoFuture: the longest lease that a correct clock can write does not count as ahead.
 func TestTheLongestLeaseIsNoFuture(t *testing.T) {
 	t.Parallel()
 	o := trust.Observation{ObservedAt: noon, Expires: noon.Add(configv1alpha1.MaxLease)}
@@ -134,7 +134,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestTheOnlyProcessIsHeard: who was known alone need not have renewed its lease, and is not forgotten for a second one.
+// TestTheOnlyProcessIsHeard: the only known process of a member need not renew its lease. A second process does
+// not displace it.
 func TestTheOnlyProcessIsHeard(t *testing.T) {
 	t.Parallel()
 	at := func(instance string, kind trust.EvidenceKind, expires time.Duration) trust.Observation {

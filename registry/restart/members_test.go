@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// members is an order whose pods are the members of an etcd cluster.
+// members returns an order whose pods are the members of an etcd cluster.
 func members() *Order {
 	o := due(trust.StatefulSet)
 	o.Quorum = &configv1alpha1.Quorum{Strategy: configv1alpha1.QuorumAutomatic}
@@ -32,7 +32,8 @@ func onDelete(s *appsv1.StatefulSet) {
 	s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 }
 
-// answering is a cluster in which each letter is a member: h is healthy, d is down. The leader is the last that is healthy.
+// answering returns a cluster with one member for each letter: h is healthy, d is down. The leader is the last
+// healthy one.
 func answering(states string) *Cluster {
 	var listed []quorum.Listed
 	leader := uint64(strings.LastIndexByte(states, 'h') + 1)
@@ -161,8 +162,9 @@ func TestMembersOneAtATime(t *testing.T) {
 	}
 }
 
-// TestNeverTwoMembersAway has certrotation restart clusters in which pods break, are repaired and are taken by others at any time,
-// and looks at each eviction: the others are a quorum, and nobody who is well is taken while one that was evicted before is away.
+// TestNeverTwoMembersAway restarts clusters in which pods break, recover and are deleted by others at any time. At
+// each eviction the other members have a quorum. No healthy member is evicted while an earlier evicted one is
+// away.
 func TestNeverTwoMembersAway(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "members")
@@ -214,7 +216,7 @@ func TestNeverTwoMembersAway(t *testing.T) {
 	})
 }
 
-// clusterOf is a StatefulSet whose pods have a content and a state each.
+// clusterOf returns a StatefulSet whose pods have the given contents and states.
 func clusterOf(hash []string, state []byte) (*Workload, []corev1.Pod) {
 	w := &Workload{
 		Kind: trust.StatefulSet, Name: "web", UID: "uid-web", Labels: map[string]string{"app": "web"}, Annotations: map[string]string{contentKey: newestHash},
@@ -229,7 +231,7 @@ func clusterOf(hash []string, state []byte) (*Workload, []corev1.Pod) {
 		case 'd':
 			pods = append(pods, pod(w.Kind, i, hash[i], crashing))
 		case 't':
-			// What terminates was made of the former template.
+			// A terminating pod was made from the former template.
 			pods = append(pods, pod(w.Kind, i, formerHash, terminating))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestOrders: what several domains wait for is one order, with everything that they need.
+// TestOrders: one order holds everything that several domains need from a workload.
 func TestOrders(t *testing.T) {
 	web, db := trust.Workload{Kind: trust.Deployment, Name: "web"}, trust.Workload{Kind: trust.StatefulSet, Name: "db"}
 	domain := func(name string) *trust.Domain {
@@ -44,7 +44,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestTakeTurns: a party whose two trust domains are due for different workloads has one restarted after the other.
+// TestTakeTurns: if two trust domains need different workloads of one party restarted, these restart one after the
+// other.
 func TestTakeTurns(t *testing.T) {
 	order := func(name, party string) *Order {
 		return &Order{
@@ -85,7 +86,7 @@ func TestTakeTurns(t *testing.T) {
 	}
 }
 
-// TestTwoConfigurations: a workload consents to one.
+// TestTwoConfigurations: a workload consents to one configuration only.
 func TestTwoConfigurations(t *testing.T) {
 	o := due(trust.Deployment)
 	o.For = append(o.For, Need{Domain: "other", Configuration: "other", Party: "clients"})
@@ -95,7 +96,7 @@ func TestTwoConfigurations(t *testing.T) {
 	}
 }
 
-// TestNeedChooses: by labels, or by a leaf that is mounted.
+// TestNeedChooses: a selector chooses by labels, or by a mounted leaf.
 func TestNeedChooses(t *testing.T) {
 	d := deployment(formerHash)
 	d.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "leaf"}}}}
@@ -109,7 +110,7 @@ func TestNeedChooses(t *testing.T) {
 	}
 }
 
-// TestPatch changes annotations of the template of one version, and nothing else.
+// TestPatch changes only annotations of the pod template, and only of the version that was read.
 func TestPatch(t *testing.T) {
 	w := read(t, deployment(formerHash))
 	patch, err := Patch(w, due(trust.Deployment).Content)
@@ -129,7 +130,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestAnswersOfTheServer: each is a verdict that says what to do.
+// TestAnswersOfTheServer: each error of the API server becomes a verdict that says what to do.
 func TestAnswersOfTheServer(t *testing.T) {
 	o, answer := due(trust.Deployment), errors.New("the answer")
 	for name, tt := range map[string]struct {

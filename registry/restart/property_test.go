@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// drawn is any Deployment or StatefulSet that the API may show, with any pods.
+// drawn returns any Deployment or StatefulSet that the API may show, with any pods.
 func drawn(t *rapid.T) (*Order, *Workload, []corev1.Pod) {
 	count := func(name string) int32 { return int32(rapid.IntRange(0, 4).Draw(t, name)) }
 	hash := rapid.SampledFrom([]string{formerHash, supersededHash, newestHash})
@@ -44,8 +44,8 @@ func drawn(t *rapid.T) (*Order, *Workload, []corev1.Pod) {
 	return o, w, pods
 }
 
-// TestAssessProperties: whatever the API shows, nothing is written against anybody's will, nothing is done that is not, and
-// nothing waits without a word.
+// TestAssessProperties: for anything the API shows, only a consenting, unpaused workload without an owner is
+// written. Only a finished one is done, and every wait has a reason.
 func TestAssessProperties(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		o, w, pods := drawn(t)

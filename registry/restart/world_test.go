@@ -19,13 +19,13 @@ const (
 	contentKey = "configmap.content.certrotation.dev/web-bundle"
 	formerHash = "former"
 	newestHash = "newest"
-	// supersededHash is of a content that the newest one says it has replaced.
+	// supersededHash is the hash of a content that the newest content supersedes.
 	supersededHash = "superseded"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// due is what two clients of a party wait for.
+// due returns an order that two clients of a party wait for.
 func due(kind trust.WorkloadKind) *Order {
 	return &Order{
 		Namespace: "demo", Workload: trust.Workload{Kind: kind, Name: "web"}, Content: map[string]string{contentKey: newestHash},
@@ -48,7 +48,7 @@ func template(hash string) corev1.PodTemplateSpec {
 
 var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 
-// deployment of three pods that has come to rest with a content.
+// deployment returns one with three pods, which has finished rolling out a content.
 func deployment(hash string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: meta(), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: selector, Template: template(hash)},
@@ -58,7 +58,7 @@ func deployment(hash string) *appsv1.Deployment {
 	}
 }
 
-// exceeded has a Deployment make no progress since noon.
+// exceeded gives a Deployment the condition ProgressDeadlineExceeded, since noon.
 func exceeded(d *appsv1.Deployment) {
 	d.Status.Conditions = []appsv1.DeploymentCondition{{
 		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
@@ -66,7 +66,7 @@ func exceeded(d *appsv1.Deployment) {
 	}}
 }
 
-// statefulSet of three pods that has come to rest with a content.
+// statefulSet returns one with three pods, which has finished rolling out a content.
 func statefulSet(hash string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: meta(), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), Selector: selector, Template: template(hash)},
@@ -82,7 +82,7 @@ func partitioned(s *appsv1.StatefulSet, partition int32) {
 	}
 }
 
-// daemonSet on three nodes that has come to rest with a content.
+// daemonSet returns one on three nodes, which has finished rolling out a content.
 func daemonSet(hash string) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: meta(), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template(hash)},
@@ -92,7 +92,7 @@ func daemonSet(hash string) *appsv1.DaemonSet {
 	}
 }
 
-// pod of the workload, which is ready unless an edit says otherwise.
+// pod returns a pod of the workload, Ready unless an edit says otherwise.
 func pod(kind trust.WorkloadKind, ordinal int, hash string, edits ...func(*corev1.Pod)) corev1.Pod {
 	owner := metav1.OwnerReference{Kind: string(kind), Name: "web", UID: "uid-web", Controller: new(true)}
 	if kind == trust.Deployment {
@@ -126,18 +126,16 @@ func unscheduled(p *corev1.Pod) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}}
 }
 
-// gated waits in an init container.
+// gated makes a pod wait in an init container.
 func gated(p *corev1.Pod) {
 	p.Spec.NodeName = "node-1"
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}}
 }
 
-// three pods of one content.
 func three(kind trust.WorkloadKind, hash string) []corev1.Pod {
 	return []corev1.Pod{pod(kind, 0, hash), pod(kind, 1, hash), pod(kind, 2, hash)}
 }
 
-// read a typed workload.
 func read(t *testing.T, o any) *Workload {
 	t.Helper()
 	var w *Workload
@@ -159,7 +157,6 @@ func read(t *testing.T, o any) *Workload {
 	return w
 }
 
-// with returns an object after edits.
 func with[T any](o T, edits ...func(T)) T {
 	for _, edit := range edits {
 		edit(o)

@@ -17,7 +17,8 @@ func TestWhichNodeIsNext(t *testing.T) {
 		s.Installers = append(s.Installers, Installer{Name: "i", Node: node, NodeUID: "uid-" + node, Revision: revision, Attempt: attempt,
 			Finished: true, Started: true, FinishedAt: s.Now.Add(-ago), Created: s.Now.Add(-ago), Message: "no"})
 	}
-	// restarted is a cluster of two whose m0 has restarted that long ago and is not Ready, for want of m1.
+	// restarted makes a cluster of two whose m0 restarted the given time ago. It is not Ready because m1 is
+	// missing.
 	restarted := func(s *State, ago time.Duration) {
 		since := noon.Add(-ago)
 		s.Record = &Status{Nodes: []NodeStatus{{Name: "m0", UID: "uid-m0", TargetRevision: 2, TargetRestarts: true, TargetSince: &since}}}

@@ -41,7 +41,7 @@ func TestWhenARevisionIsCut(t *testing.T) {
 	}
 }
 
-// quorate is a State in which every node runs the latest revision, and a change of the trust has come to rest.
+// quorate returns a State in which every node runs the latest revision, and the trust has changed and settled.
 func quorate(nodes int) *State {
 	s := healthy(nodes, false)
 	for i := range s.Nodes {
@@ -169,7 +169,7 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// behind has the first node at a revision.
+// behind sets the revision of the first node.
 func (s *State) behind(number int) {
 	delete(s.Revisions[19].Installed, "m0")
 	s.Revisions[number-1].Installed["m0"] = "uid-m0"

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// of is a static pod of a revision, Ready since some minutes before noon, or not Ready since then.
+// of returns a static pod of a revision. It became Ready, or not Ready, the given minutes before noon.
 func of(revision int, hash string, ready bool, minutes int) *StaticPod {
 	return &StaticPod{Revision: revision, RestartHash: hash, Phase: "Running", Ready: ready, Changed: noon.Add(-time.Duration(minutes) * time.Minute)}
 }
@@ -53,7 +53,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// accompanied is a healthy State whose nodes have a companion, like their static pod.
+// accompanied returns a healthy State whose nodes have a companion of the same revision as their static pod.
 func accompanied(nodes int, restart bool) *State {
 	s := healthy(nodes, restart)
 	for i := range s.Nodes {
@@ -63,13 +63,13 @@ func accompanied(nodes int, restart bool) *State {
 	return s
 }
 
-// TestTurnOfANodeWithCompanions: a node is done when all of its static pods are, and only then another one begins.
+// TestTurnOfANodeWithCompanions: the next node begins only when all static pods of the former one are done.
 func TestTurnOfANodeWithCompanions(t *testing.T) {
 	const minutes = 10
 	for _, test := range []struct {
 		name   string
 		change func(s *State)
-		// started are the nodes on which an installer is, marked those that are recorded.
+		// started are the nodes with an installer. marked are those recorded as installed.
 		started, marked []string
 		reason          string
 		says            string
@@ -131,7 +131,7 @@ func TestTurnOfANodeWithCompanions(t *testing.T) {
 	}
 }
 
-// written is a node on which the installer of revision 2 has ended.
+// written adds an installer of revision 2 that has succeeded on the node.
 func written(s *State, node string) {
 	s.Installers = append(s.Installers, Installer{
 		Name: "installer-2-" + node, Node: node, NodeUID: "uid-" + node, Revision: 2, Restarts: true, Image: s.Limits.Image,
@@ -139,7 +139,7 @@ func written(s *State, node string) {
 	})
 }
 
-// TestPruneKeepsTheRevisionsOfCompanions although nothing else needs them.
+// TestPruneKeepsTheRevisionsOfCompanions: a revision stays as long as a companion alone needs it.
 func TestPruneKeepsTheRevisionsOfCompanions(t *testing.T) {
 	s := accompanied(1, true)
 	s.Limits.FailedRevisions, s.Limits.SucceededRevisions = 1, 1

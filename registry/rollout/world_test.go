@@ -12,8 +12,8 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// healthy is a State with that many nodes on which revision 1 runs, and a complete revision 2 with another restart hash
-// if restart, or the same one.
+// healthy returns a State whose nodes run revision 1, with a complete revision 2. The restart hash of revision 2
+// differs only if restart is set.
 func healthy(nodes int, restart bool) *State {
 	s := &State{
 		Name: "etcd",
@@ -44,7 +44,7 @@ func healthy(nodes int, restart bool) *State {
 	return s
 }
 
-// observed is what a client of etcd finds where every member is well whose node is not among broken.
+// observed returns what an etcd client observes if only the members on the broken nodes are down.
 func observed(s *State, broken ...string) *quorum.Observation {
 	var (
 		answers []quorum.Answer
@@ -73,7 +73,7 @@ func observed(s *State, broken ...string) *quorum.Observation {
 	return &o
 }
 
-// started lists the installers that an Assessment starts.
+// started returns the installers that an Assessment starts.
 func started(a *Assessment) []string {
 	var out []string
 	for _, action := range a.Actions {
@@ -84,7 +84,6 @@ func started(a *Assessment) []string {
 	return out
 }
 
-// kinds lists the kinds of actions of an Assessment.
 func kinds(a *Assessment) []string {
 	var out []string
 	for _, action := range a.Actions {
@@ -93,7 +92,7 @@ func kinds(a *Assessment) []string {
 	return out
 }
 
-// reasons lists the blockers of an Assessment.
+// reasons returns the blockers of an Assessment.
 func reasons(a *Assessment) []string {
 	var out []string
 	for _, b := range a.Status.Blockers {

@@ -55,7 +55,7 @@ func TestCheckAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestRosteredMemberMayReport: who counts only because of the roster can still show that it has followed.
+// TestRosteredMemberMayReport: a member that only the roster counts may still acknowledge during a rotation.
 func TestRosteredMemberMayReport(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
 	report := &Observation{Instance: "a", StartedAt: start, ObservedAt: f.now}

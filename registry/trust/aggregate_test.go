@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// collected is an aggregate that is up to date, with its sources.
+// collected returns an aggregate that is up to date, with its sources.
 func collected(w *world) (*Aggregate, map[string]*Leaf, map[string]*Bundle) {
 	leaves, bundles := map[string]*Leaf{}, map[string]*Bundle{"bundle": &w.d.Bundle}
 	a := &Aggregate{

@@ -195,7 +195,7 @@ func TestHandReplacedSignerWaitsForTrust(t *testing.T) {
 	}
 }
 
-// TestAbort ends although nobody loads or reports anything any more: the new CA has signed nothing.
+// TestAbort: an abort ends although no member loads or reports anything. The new CA has signed nothing.
 func TestAbort(t *testing.T) {
 	w := bootstrapped(t)
 	w.request("test")
@@ -212,7 +212,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAbortAfterALeafWasRestored: a leaf of the new CA was there once, and whoever has loaded it may present it still, seen or not.
+// TestAbortAfterALeafWasRestored: a process that loaded a leaf of the new CA may still present it, observed or
+// not.
 func TestAbortAfterALeafWasRestored(t *testing.T) {
 	w := published(t)
 	former := map[string]*pki.Certificate{}
@@ -243,7 +244,7 @@ func TestAbortAfterALeafWasRestored(t *testing.T) {
 	}
 }
 
-// TestWithdrawnAbort goes on with the rotation: what was closed for the abort is opened again.
+// TestWithdrawnAbort: after the abort is withdrawn, the rotation continues and the new CA may sign again.
 func TestWithdrawnAbort(t *testing.T) {
 	w := published(t)
 	w.abort()
@@ -261,7 +262,8 @@ func TestWithdrawnAbort(t *testing.T) {
 	}
 }
 
-// TestDeposedLeaderCannotSignWhatIsAborted: one who has not seen the abort writes to the record first, and that conflicts.
+// TestDeposedLeaderCannotSignWhatIsAborted: a leader that has not seen the abort must write the record first, and
+// that write conflicts.
 func TestDeposedLeaderCannotSignWhatIsAborted(t *testing.T) {
 	w := published(t)
 	w.reload("server")

@@ -10,8 +10,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// large is a domain of n leaves in flight, each but the last with a holder that acknowledges; the holder of the last one is
-// probed and verifies all others.
+// large returns a domain of n leaves during a rotation. Each leaf but the last has a holder that acknowledges. The
+// holder of the last leaf is probed and verifies all others.
 func large(b *testing.B, n int) *world {
 	w := newWorld(b)
 	policy := w.d.Leaves[0].Policy
@@ -42,7 +42,7 @@ func large(b *testing.B, n int) *world {
 	return w
 }
 
-// settleIndexed is settle for the bootstrap, where actions name the leaves in their order.
+// settleIndexed is settle for the bootstrap, where actions name the leaves in order.
 func (w *world) settleIndexed() {
 	for w.assess().Actions[0].Kind != IssueLeaf {
 		w.step()

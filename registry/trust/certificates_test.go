@@ -24,7 +24,7 @@ func (w *world) party(name string) *Party {
 	return nil
 }
 
-// twin is a CA with the subject of ca and a key of its own.
+// twin returns a CA with the subject of ca and another key.
 func twin(w *world, ca *pki.Certificate) *pki.Certificate {
 	p := w.d.Signer.Policy.Profile
 	p.CommonName = ca.CommonName
@@ -36,12 +36,12 @@ func twin(w *world, ca *pki.Certificate) *pki.Certificate {
 	return pair.Certificate
 }
 
-// resigned is ca with a longer life, under the same name and key.
+// resigned returns ca with a longer validity, under the same name and key.
 func resigned(w *world, ca *pki.Certificate) *pki.Certificate {
 	return w.raw(ca, func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(time.Hour) }, nil)
 }
 
-// foreign is a CA that no generation of the signer is.
+// foreign returns a CA that is no generation of the signer.
 func foreign(w *world) *pki.Certificate {
 	p := w.d.Signer.Policy.Profile
 	p.CommonName = "somebody else"
@@ -53,12 +53,12 @@ func foreign(w *world) *pki.Certificate {
 	return pair.Certificate
 }
 
-// forClientsOnly is a CA whose extended key usages exclude servers.
+// forClientsOnly returns a CA whose extended key usages exclude servers.
 func forClientsOnly(w *world) *pki.Certificate {
 	return w.raw(foreign(w), func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, nil)
 }
 
-// signedLeaf is a certificate for a leaf that pki would make with that CA.
+// signedLeaf issues a leaf as pki does, with that CA.
 func signedLeaf(w *world, name string, ca *pki.Certificate) *pki.Certificate {
 	pair, err := w.keys[ca.Fingerprint].Issue(w.leaf(name).Policy.Profile, w.now)
 	if err != nil {
@@ -67,7 +67,8 @@ func signedLeaf(w *world, name string, ca *pki.Certificate) *pki.Certificate {
 	return pair.Certificate
 }
 
-// raw signs a changed copy of a certificate with the key of ca, or with its own if ca is nil: what pki refuses to make.
+// raw returns a changed copy of a certificate that pki would refuse to make. It is signed with the key of ca, or
+// self-signed if ca is nil.
 func (w *world) raw(c *pki.Certificate, change func(*x509.Certificate), ca *pki.Certificate) *pki.Certificate {
 	template, err := x509.ParseCertificate(c.DER())
 	if err != nil {

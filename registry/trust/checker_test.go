@@ -14,18 +14,18 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// validity is the time in which a verification that was done once holds.
+// validity is the result of a verification, and the time in which it holds.
 type validity struct {
 	from, to time.Time
 	err      error
 }
 
-// check says which promise to the running processes is broken at this moment, judged by crypto/x509 and not by the model.
+// check returns the promise to running processes that is broken now. It judges by crypto/x509, not by the model.
 func (f *fleet) check() error {
 	return errors.Join(f.checkHandshakes(), f.checkBundle(), f.checkSecrets())
 }
 
-// checkHandshakes: every leaf that a process presents is accepted by every process that verifies it.
+// checkHandshakes requires that each process accepts every leaf presented to it.
 func (f *fleet) checkHandshakes() error {
 	for _, holder := range f.processes {
 		for name, c := range holder.leaves {
@@ -45,7 +45,8 @@ func (f *fleet) checkHandshakes() error {
 	return nil
 }
 
-// checkBundle: it is never empty, and a process that starts now accepts every leaf that is presented.
+// checkBundle requires that the bundle is not empty, and that a process which starts now accepts every presented
+// leaf.
 func (f *fleet) checkBundle() error {
 	if !f.d.Bundle.Present {
 		return nil
@@ -68,7 +69,7 @@ func (f *fleet) checkBundle() error {
 	return nil
 }
 
-// checkStart: with these anchors every leaf that is presented is accepted.
+// checkStart requires that every presented leaf is accepted by these anchors.
 func (f *fleet) checkStart(anchors []*pki.Certificate) error {
 	for _, holder := range f.processes {
 		for _, c := range holder.leaves {
@@ -83,7 +84,8 @@ func (f *fleet) checkStart(anchors []*pki.Certificate) error {
 	return nil
 }
 
-// checkSecrets: no leaf outlives its signer, none is of a CA whose key is gone, and no slot repeats another.
+// checkSecrets requires that no leaf outlives its signer, that the key of its signer exists, and that no CA is in
+// two slots.
 func (f *fleet) checkSecrets() error {
 	slots := map[pki.Fingerprint]bool{}
 	for _, ca := range append([]*pki.Certificate{f.d.Signer.Active, f.d.Signer.Next}, f.d.Signer.Previous...) {
@@ -113,7 +115,7 @@ func (f *fleet) checkSecrets() error {
 	return nil
 }
 
-// verify is x509 verification, remembered for as long as no certificate of the chain begins or ends.
+// verify caches x509 verification until a certificate of the chain begins or ends.
 func (f *fleet) verify(leaf *pki.Certificate, anchors []*pki.Certificate) error {
 	var key strings.Builder
 	key.WriteString(string(leaf.Fingerprint))

@@ -14,13 +14,13 @@ import (
 
 const years = 365 * day
 
-// TestSkewedClock: whatever a wrong clock makes things look like, nothing is made and nothing retired, and everything goes
-// on where it was when the clock is right again.
+// TestSkewedClock: whatever a wrong clock suggests, nothing is made or retired. Everything continues as before
+// once the clock is right.
 func TestSkewedClock(t *testing.T) {
 	clocks := []struct {
 		name string
 		skew time.Duration
-		// known says that the caller has compared its clock with the API server's.
+		// known is set if the caller has compared its clock with the API server's.
 		known bool
 		held  bool
 	}{
@@ -133,14 +133,14 @@ func held(t *testing.T, w *world, a *Assessment) {
 	t.Errorf("no blocker names the clock: %+v", a.Blockers)
 }
 
-// TestWaitsByAnyClock: a wait is never shorter than configured, however far the clocks of its writer and reader are off within the
+// TestWaitsByAnyClock: a wait is never shorter than configured if the clocks of writer and reader are within the
 // limits.
 func TestWaitsByAnyClock(t *testing.T) {
 	const wait = 15 * time.Minute
 	waits := map[string]struct {
-		// begin has a writer write down what is waited from.
+		// begin records the start of the wait.
 		begin func(w *world)
-		// until is the end by the clock of a reader.
+		// until returns the end of the wait by the reader's clock.
 		until func(w *world, a *decision) time.Time
 	}{
 		"a grace until an anchor is loaded": {
@@ -212,7 +212,8 @@ func TestWaitsByAnyClock(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfTheFuture: a CA of any slot that has not begun says that the clock is wrong, until it has.
+// TestAuthorityOfTheFuture: a CA in any slot that is not yet valid shows that the clock is wrong, until it is
+// valid.
 func TestAuthorityOfTheFuture(t *testing.T) {
 	slots := map[string]func(w *world){
 		"active":   func(*world) {},
@@ -253,7 +254,7 @@ func TestAuthorityOfTheFuture(t *testing.T) {
 	}
 }
 
-// TestPlanNamesTheClock: a rotation that is planned with a wrong clock is said to be held up by it.
+// TestPlanNamesTheClock: a plan made with a wrong clock has a blocker for it.
 func TestPlanNamesTheClock(t *testing.T) {
 	w := bootstrapped(t)
 	w.d.ClockSkew = time.Hour
@@ -266,8 +267,8 @@ func TestPlanNamesTheClock(t *testing.T) {
 	}
 }
 
-// TestBackFromTheFuture: a clock was ahead by years for a while, in which the controller did as much as in each of these stories. When it
-// is right again everything is held, and what the problem says to delete leads back.
+// TestBackFromTheFuture: a clock was years ahead while the controller performed the given number of actions. Once
+// it is right everything is blocked, and the edits that the problems ask for lead back.
 func TestBackFromTheFuture(t *testing.T) {
 	for done := range 10 {
 		t.Run(fmt.Sprintf("after %d actions", done), func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unadopted has an object of the domain lose its consent, as the inventory shows it then.
+// unadopted returns the domain after an object lost its consent, as the inventory shows it.
 func (w *world) unadopted(kind ObjectKind, name string) *Domain {
 	d := w.clone()
 	lost := func(o *Object) Object { return NotAdopted(kind, o, d.Namespace, d.Configuration) }
@@ -29,7 +29,7 @@ func (w *world) unadopted(kind ObjectKind, name string) *Domain {
 	return d
 }
 
-// planned names the actions.
+// planned returns the actions as "KIND OBJECT".
 func planned(a *Assessment) []string {
 	var out []string
 	for i := range a.Actions {
@@ -38,8 +38,7 @@ func planned(a *Assessment) []string {
 	return out
 }
 
-// TestUnadoptedObjectBlocks: an object that does not consent is written by no action, and nothing is done that needs it. What
-// says so names the next step.
+// TestUnadoptedObjectBlocks: no action writes or needs an object without consent. The blocker names the next step.
 func TestUnadoptedObjectBlocks(t *testing.T) {
 	inFlight := func(w *world) {
 		w.request("it is time")
@@ -90,7 +89,7 @@ func TestUnadoptedObjectBlocks(t *testing.T) {
 	}
 }
 
-// TestUnadoptedLeafKeepsItsAnchor: nobody knows what a leaf without consent chains to, so that no anchor leaves the bundle.
+// TestUnadoptedLeafKeepsItsAnchor: the chain of a leaf without consent is unknown, so no anchor leaves the bundle.
 func TestUnadoptedLeafKeepsItsAnchor(t *testing.T) {
 	w := newWorld(t)
 	w.settle()
@@ -103,7 +102,7 @@ func TestUnadoptedLeafKeepsItsAnchor(t *testing.T) {
 	}
 }
 
-// TestUnadoptedLeafIsNoFreshStart: where an object is there already, nobody knows that nobody can be cut off.
+// TestUnadoptedLeafIsNoFreshStart: an existing leaf without consent may be in use, so a new CA could cut it off.
 func TestUnadoptedLeafIsNoFreshStart(t *testing.T) {
 	w := newWorld(t)
 	w.leaf("server").Present = true
@@ -115,7 +114,7 @@ func TestUnadoptedLeafIsNoFreshStart(t *testing.T) {
 	}
 }
 
-// TestWritesGiveConsent: what the controller makes may be used from the moment that it exists.
+// TestWritesGiveConsent: objects that the controller makes consent from the start.
 func TestWritesGiveConsent(t *testing.T) {
 	w := newWorld(t)
 	for range 50 {
@@ -143,7 +142,8 @@ func TestWritesGiveConsent(t *testing.T) {
 	}
 }
 
-// TestUnadoptedAggregateIsNotWritten: neither half is, and a source without consent is not collected.
+// TestUnadoptedAggregateIsNotWritten: if one half of an aggregate lacks consent, neither is written. A source
+// without consent is not collected.
 func TestUnadoptedAggregateIsNotWritten(t *testing.T) {
 	w := newWorld(t)
 	w.settle()

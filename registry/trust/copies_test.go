@@ -119,7 +119,7 @@ func TestJudgeCopy(t *testing.T) {
 	}
 }
 
-// TestAssessBundleCopy has a copy that holds what the bundle held before an edit.
+// TestAssessBundleCopy: the copy holds the content that the bundle had before an edit.
 func TestAssessBundleCopy(t *testing.T) {
 	const bundle = "ConfigMap/bundle"
 	cut := func(keep ...int) func(w *world) {
@@ -133,9 +133,9 @@ func TestAssessBundleCopy(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		// before brings the world to where the copy was made, edit is what happens to the bundle afterwards.
+		// before runs until the copy is made. edit changes the bundle afterwards.
 		before, edit func(w *world)
-		// anchors are how many the copy is to hold, kept how many of them the bundle has lost.
+		// anchors is how many the copy must hold, and kept how many of them the bundle has lost.
 		anchors, kept int
 		reason        Reason
 	}{
@@ -201,7 +201,7 @@ func TestAssessLeafCopy(t *testing.T) {
 		name   string
 		edit   func(w *world)
 		reason Reason
-		// waits are the members that stand against it.
+		// waits are the members that block the copy.
 		waits []string
 	}{
 		{name: "as it was issued"},
@@ -271,7 +271,7 @@ func TestAssessLeafCopy(t *testing.T) {
 	}
 }
 
-// TestAssessLeafCopyFollowsTheController plays a rotation: whatever the controller has issued may be copied at once.
+// TestAssessLeafCopyFollowsTheController: during a rotation, every leaf may be copied as soon as it is issued.
 func TestAssessLeafCopyFollowsTheController(t *testing.T) {
 	w := bootstrapped(t)
 	w.request("test")

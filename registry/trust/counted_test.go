@@ -18,7 +18,8 @@ func mutual(t *testing.T) *fleet {
 	return newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
 }
 
-// TestRosterComesBeforeTheKey: a crash between the two leaves a roster without a key, never a key without a roster.
+// TestRosterComesBeforeTheKey: a crash between the two writes leaves a roster without a key, never a key without a
+// roster.
 func TestRosterComesBeforeTheKey(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -83,8 +84,8 @@ func TestRosterSaysWhoCounts(t *testing.T) {
 	}
 }
 
-// TestAbsence: a member that is not configured any more ceases to count when it is proven to be gone, and not before; the
-// proof is void when it comes back.
+// TestAbsence: an unconfigured member counts until it is proven to be gone. The proof is void once the member is
+// configured again.
 func TestAbsence(t *testing.T) {
 	f := mutual(t)
 	f.onNode("client-0", "uid")
@@ -128,8 +129,8 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
-// TestNodesOfAFormerParty: a party that was taken out of the configuration at rest stops no rotation, though the nodes of its
-// members live on, unless they alone present a leaf. A node that its party does not choose any more does.
+// TestNodesOfAFormerParty: a party that was removed at rest blocks no rotation, even while its nodes exist, unless
+// they alone present a leaf. A node that its party no longer selects does block.
 func TestNodesOfAFormerParty(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit  func(f *fleet)
@@ -180,7 +181,8 @@ func TestNodesOfAFormerParty(t *testing.T) {
 	}
 }
 
-// TestNewObjectOfANode: what is known of the machine that had the name decides whether somebody runs there who has no leaf.
+// TestNewObjectOfANode: what is known of the former machine of that name decides whether a member without a leaf
+// may run.
 func TestNewObjectOfANode(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit func(f *fleet)
@@ -227,7 +229,8 @@ func TestNewObjectOfANode(t *testing.T) {
 	}
 }
 
-// TestMachineRegistersAgain: a new object of a node does not change the evidence by which its processes count.
+// TestMachineRegistersAgain: a new Node object does not change the evidence by which the processes of the node
+// count.
 func TestMachineRegistersAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit func(f *fleet)
@@ -265,7 +268,7 @@ func TestMachineRegistersAgain(t *testing.T) {
 	}
 }
 
-// TestLeafThatIsOnlyPresented: the Secret of a leaf is gone, and so is its node, but not the process that presents it.
+// TestLeafThatIsOnlyPresented: the Secret of a leaf and its node are gone, but a process still presents it.
 func TestLeafThatIsOnlyPresented(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}})
 	f.onNode("client-0", "uid")
@@ -290,8 +293,8 @@ func TestLeafThatIsOnlyPresented(t *testing.T) {
 	}
 }
 
-// TestNewLeavesAreVerified: who is recorded to verify verifies a leaf that is new as well, whatever the configuration makes
-// of its party meanwhile.
+// TestNewLeavesAreVerified: a member recorded as a verifier also verifies new leaves, whatever happens to its
+// party in the configuration.
 func TestNewLeavesAreVerified(t *testing.T) {
 	for name, edit := range map[string]func(f *fleet){
 		"the party is proven otherwise":       func(f *fleet) { f.party("client-0").Kind, f.party("client-0").Grace = GracePeriod, time.Second },
@@ -317,7 +320,7 @@ func TestNewLeavesAreVerified(t *testing.T) {
 	}
 }
 
-// TestLeafOfAnAbsentMember: a leaf that nobody else has presented is live as long as its holder is not proven to be gone.
+// TestLeafOfAnAbsentMember: a leaf that only one member presented is live until that member is proven to be gone.
 func TestLeafOfAnAbsentMember(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}})
 	f.onNode("client-0", "uid")
@@ -352,7 +355,7 @@ func TestLeafOfAnAbsentMember(t *testing.T) {
 	}
 }
 
-// TestUnreadableRoster: that nobody can read who counts does not say that nobody does.
+// TestUnreadableRoster: an unreadable roster does not mean that no members count.
 func TestUnreadableRoster(t *testing.T) {
 	f := mutual(t)
 	f.request("test")
@@ -369,7 +372,7 @@ func TestUnreadableRoster(t *testing.T) {
 	}
 }
 
-// TestStableEvidenceLapses: with no rotation in flight nobody renews evidence, and what has lapsed is not known.
+// TestStableEvidenceLapses: without a rotation in flight evidence is not renewed, and lapsed evidence is unknown.
 func TestStableEvidenceLapses(t *testing.T) {
 	f := mutual(t)
 	known := func() bool {
@@ -384,8 +387,8 @@ func TestStableEvidenceLapses(t *testing.T) {
 	}
 }
 
-// TestMissingLeafOfNextIsConfirmed: a leaf that is signed because of evidence is confirmed against live reads, also where
-// none was before.
+// TestMissingLeafOfNextIsConfirmed: an issue that relies on evidence is confirmed by live reads, also if the leaf
+// did not exist before.
 func TestMissingLeafOfNextIsConfirmed(t *testing.T) {
 	f := mutual(t)
 	f.request("test")
@@ -427,7 +430,7 @@ func TestReturned(t *testing.T) {
 	}
 }
 
-// TestRestartsHeld: a workload that has to be restarted and is not is a blocker in the words of whoever restarts it.
+// TestRestartsHeld: a restart that is due but refused becomes a blocker, with the recorded reason.
 func TestRestartsHeld(t *testing.T) {
 	f := mutual(t)
 	f.d.Refusals = []RefusedWrite{{Object: "Deployment/web", Verb: VerbRestart, Answer: "its rollout is paused (RolloutPaused)", Since: start}}

@@ -78,7 +78,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestNextDeliveryStep names who can do something about an older leaf: nobody reloads what a rollout brings.
+// TestNextDeliveryStep: the message about an older leaf names the step that can replace it. If a rollout delivers
+// leaves, that is not a reload.
 func TestNextDeliveryStep(t *testing.T) {
 	for kind, want := range map[EvidenceKind]string{
 		StaticPodRevision: "its rollout has not brought the leaf there yet",
@@ -108,7 +109,7 @@ func TestNextDeliveryStep(t *testing.T) {
 	}
 }
 
-// TestRecheckIsTheNextChange moves from recheck to recheck and expects the stage to need nothing else.
+// TestRecheckIsTheNextChange moves from recheck to recheck. The rotation must need nothing else.
 func TestRecheckIsTheNextChange(t *testing.T) {
 	w := newWorld(t)
 	for i := range w.d.Parties {
@@ -129,7 +130,7 @@ func TestRecheckIsTheNextChange(t *testing.T) {
 		}
 		w.now = a.Recheck
 	}
-	// One grace period for the anchor, one for the leaves.
+	// One grace period for the anchor, and one for the leaves.
 	if took := w.now.Sub(began).Round(time.Minute); took != 20*time.Minute || w.assess().Stage != Stable {
 		t.Errorf("%s after %s, want %s after 20m", w.assess().Stage, took, Stable)
 	}

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestMissingLeafIsNoProof: when the only leaf was deleted, no leaf says who has loaded the CA that was just promoted. A
-// member that has come back from a backup since has not, so the previous CA signs until it is observed again.
+// TestMissingLeafIsNoProof: the only leaf was deleted, so no leaf shows who loaded the CA that was just promoted.
+// A member restored from a backup may not have loaded it. So the previous CA signs until the member is observed
+// again.
 func TestMissingLeafIsNoProof(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, peers: true})
 	f.request("test")
@@ -38,8 +39,7 @@ func TestMissingLeafIsNoProof(t *testing.T) {
 	}
 }
 
-// TestOtherLeavesAreNoProof: that the other leaves are signed by the CA that was just promoted says nothing of those who
-// verify the one that was deleted.
+// TestOtherLeavesAreNoProof: other leaves of the promoted CA prove nothing about the verifiers of a deleted leaf.
 func TestOtherLeavesAreNoProof(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
 	f.request("test")
@@ -61,8 +61,8 @@ func TestOtherLeavesAreNoProof(t *testing.T) {
 	}
 }
 
-// TestJudgeKeepsTheKeyForMissingLeaves: who deletes a leaf and then the signer would leave a holder that cannot start
-// before it trusts the new CA, and that cannot show so before it starts.
+// TestJudgeKeepsTheKeyForMissingLeaves: deleting a leaf and then the signer would cause a deadlock. The holder
+// could not start before it trusts the new CA, and could not prove its trust before it starts.
 func TestJudgeKeepsTheKeyForMissingLeaves(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
 	if found := f.edit(deleteLeaf("server-0")); len(found) > 0 {

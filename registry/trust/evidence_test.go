@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// published is a world whose bundle holds active and next, and that nobody has loaded yet.
+// published returns a world whose bundle holds active and next, which no member has loaded yet.
 func published(t *testing.T) *world {
 	w := bootstrapped(t)
 	publishedNext(w)
@@ -148,7 +148,7 @@ func TestTrustByGracePeriod(t *testing.T) {
 	})
 }
 
-// recordedAt is a moment after any CA of a fresh world was made.
+// recordedAt is later than the NotBefore of all CAs of a new world.
 var recordedAt = start.Add(time.Minute)
 
 func recorded(f pki.Fingerprint) string { return string(f) + "=" + recordedAt.Format(time.RFC3339) }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestExpiredSignerOverLiveLeaves is a person who puts an expired CA in the place of the active one. Whatever its members
-// have loaded by then, a rotation must lead out.
+// TestExpiredSignerOverLiveLeaves: a person replaces the active CA by an expired one. Whatever the members have
+// loaded by then, a rotation must repair that.
 func TestExpiredSignerOverLiveLeaves(t *testing.T) {
 	for name, published := range map[string]bool{"unknown to everybody": false, "in the bundle and loaded": true} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestUnfitNextIsNotPromoted: a CA for clients only got into next past the guard. Everybody acknowledges it, and it signs no leaf and
-// is not promoted, as every server leaf of it would be refused. The blocker names the way out, which works.
+// TestUnfitNextIsNotPromoted: a CA for clients only got into next past the guard. All members acknowledge it. It
+// must not sign or be promoted, because verifiers would refuse every server leaf. The blocker names a repair that
+// works.
 func TestUnfitNextIsNotPromoted(t *testing.T) {
 	w := bootstrapped(t)
 	active := w.d.Signer.Active
@@ -44,7 +45,7 @@ func TestUnfitNextIsNotPromoted(t *testing.T) {
 	}
 }
 
-// TestUnfitNextOfNobody: where no leaf is live, an unfit CA is not promoted either.
+// TestUnfitNextOfNobody: an unfit CA is not promoted even if no leaf is live.
 func TestUnfitNextOfNobody(t *testing.T) {
 	w := newWorld(t)
 	w.d.Signer.Present, w.d.Signer.Next = true, forClientsOnly(w)
@@ -54,7 +55,7 @@ func TestUnfitNextOfNobody(t *testing.T) {
 	}
 }
 
-// TestLeafOfTheFuture: a leaf whose time has not come got past the guard. It is a problem, and reissued.
+// TestLeafOfTheFuture: a leaf that is not yet valid got past the guard. It is a problem, and is reissued.
 func TestLeafOfTheFuture(t *testing.T) {
 	w := bootstrapped(t)
 	l := w.leaf("server")

@@ -13,45 +13,44 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// fleet is a world whose members are processes: what each trusts and presents changes only when it loads, and what the
-// model knows of it only when it is observed.
+// fleet is a world whose members are processes. What a process trusts and presents changes only when it loads. The
+// model learns of it only when it observes the process.
 type fleet struct {
 	*world
 	processes []*process
-	// orphaned says that a signer Secret was deleted, so that leaves may chain to a CA that has no slot any more.
+	// orphaned is set if a signer Secret was deleted: leaves may chain to a CA that has no slot any more.
 	orphaned bool
-	// dead says that no CA could sign and no leaf was valid: nobody can be cut off, and handshakes prove nothing until
-	// the domain comes to rest.
+	// dead is set if no CA could sign and no leaf was valid. Then no member can be cut off, and handshakes prove
+	// nothing until the domain is at rest again.
 	dead     bool
 	verified map[string]validity
 }
 
-// process is one running member.
 type process struct {
 	party  *Party
 	member *Member
 	trust  []*pki.Certificate
 	leaves map[string]*pki.Certificate
-	// down says that it does not run, because it cannot without its leaf.
+	// down is set if the process does not run because its leaf is missing.
 	down bool
-	// silent says that it lists no authorities, because it asks for no certificate.
+	// silent is set if the process lists no authorities, because it requests no certificate.
 	silent bool
-	// behind is since when something is published that the process has not loaded, zero if nothing is.
+	// behind is since when a published object is not loaded, zero if all are.
 	behind time.Time
 }
 
-// topology of a fleet: the evidence kind of each server and client.
+// topology has the evidence kind of each server and client of a fleet.
 type topology struct {
 	servers, clients []EvidenceKind
-	// peers says that servers verify each other, as members of etcd do.
+	// peers is set if servers verify each other, like etcd members.
 	peers bool
-	// beside says that everybody verifies by the anchors beside its own leaf.
+	// beside is set if members verify by the anchors in the Secret of their own leaf.
 	beside bool
 }
 
 const fleetGrace = time.Hour
 
-// newFleet is a stable domain in which every process has loaded everything and was observed.
+// newFleet returns a stable domain in which every process has loaded everything and was observed.
 func newFleet(t rapid.TB, top topology) *fleet {
 	policy := Policy{RenewAtPercent: 80, Profile: pki.Profile{
 		Key: pki.Ed25519, Validity: 365 * 24 * time.Hour, Backdate: 5 * time.Minute,
@@ -123,7 +122,7 @@ func (f *fleet) process(name string) *process {
 	return nil
 }
 
-// load lets a process read its files. What does not exist leaves it with what it has.
+// load makes a process read its files. It keeps what it has if an object does not exist.
 func (f *fleet) load(p *process) {
 	lacks := func(name string) bool { return f.published(name) == nil }
 	if p.down && slices.ContainsFunc(p.member.Holds, lacks) {
@@ -141,7 +140,7 @@ func (f *fleet) load(p *process) {
 	p.behind = time.Time{}
 }
 
-// readable are the anchors that a process finds.
+// readable returns the anchors that a process finds.
 func (f *fleet) readable(p *process) []*pki.Certificate {
 	if !f.beside {
 		return f.d.Bundle.Anchors
@@ -154,7 +153,7 @@ func (f *fleet) readable(p *process) []*pki.Certificate {
 	return nil
 }
 
-// published is what the Secret of a leaf of the domain holds, nil if it holds nothing or is none of the domain.
+// published returns the certificate in the Secret of a leaf, nil if there is none or the domain lacks the leaf.
 func (f *fleet) published(leaf string) *pki.Certificate {
 	i := slices.IndexFunc(f.d.Leaves, func(l Leaf) bool { return l.Name == leaf })
 	if i < 0 {
@@ -163,13 +162,13 @@ func (f *fleet) published(leaf string) *pki.Certificate {
 	return f.d.Leaves[i].Certificate
 }
 
-// restart is a load after which older observations prove nothing.
+// restart is a load that makes older observations void.
 func (f *fleet) restart(p *process) {
 	f.load(p)
 	p.member.RestartedAt = f.now
 }
 
-// observe tells the model what a process has loaded; nothing is observed of kinds that go without.
+// observe shows the model what a process has loaded. Only probed and acknowledging processes are observed.
 func (f *fleet) observe(p *process) {
 	if p.down || (p.party.Kind != TLSProbe && p.party.Kind != Acknowledgement) {
 		return
@@ -198,7 +197,7 @@ func (f *fleet) observe(p *process) {
 	p.member.Observations = []Observation{o}
 }
 
-// remember keeps what was observed of a member where the roster finds it, whether the configuration names it or not.
+// remember stores the observations of a member in the configuration and the roster.
 func (f *fleet) remember(p *process) {
 	for i := range f.d.Parties {
 		if f.d.Parties[i].Name == p.party.Name {
@@ -215,7 +214,7 @@ func (f *fleet) remember(p *process) {
 	}
 }
 
-// seenAt is what a probe of each address sees: one leaf.
+// seenAt returns what a probe of each address sees: one leaf.
 func (p *process) seenAt(o Observation) []Observation {
 	var out []Observation
 	for _, probe := range p.member.Probes {
@@ -236,7 +235,7 @@ func (f *fleet) loadAll() {
 	}
 }
 
-// pass lets time pass. Processes of the kind gracePeriod load within their grace: that is what its operator promises.
+// pass lets time pass. Processes of the kind gracePeriod load within their grace, as their operator promises.
 func (f *fleet) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 	for _, p := range f.processes {
@@ -246,7 +245,7 @@ func (f *fleet) pass(d time.Duration) {
 	}
 }
 
-// act performs one action and returns what Judge says of it.
+// act performs one action and returns the verdict of Judge.
 func (f *fleet) act(action *Action) []Violation {
 	before, at := f.clone(), f.now
 	f.perform(action)
@@ -256,8 +255,8 @@ func (f *fleet) act(action *Action) []Violation {
 	return proof
 }
 
-// written notes who has something to load. Processes of the kind renewed load bundle and leaf with each new leaf, those of
-// which nothing is asked load everything at once.
+// written notes which processes have something to load. Processes of the kind renewed load bundle and leaf with
+// each new leaf. Those of the kind none load everything at once.
 func (f *fleet) written(object string, at time.Time) {
 	for _, p := range f.processes {
 		holds := slices.Contains(p.member.Holds, object)
@@ -273,7 +272,7 @@ func (f *fleet) written(object string, at time.Time) {
 	}
 }
 
-// edit applies a person's edit if Judge lets it through.
+// edit applies an edit if Judge admits it.
 func (f *fleet) edit(change func(*Domain)) []Violation {
 	after := f.clone()
 	change(after)

@@ -12,14 +12,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// fuzzed are the annotations that somebody may write, on every object.
+// fuzzed are the annotations that a person may write, on every object.
 var fuzzed = []string{
 	AnnotationNotBefore, AnnotationNotAfter, AnnotationIssuer, AnnotationHostnames, AnnotationRefreshPeriod, AnnotationRolloutRevision,
 	AnnotationCompromised, AnnotationPlan, AnnotationAnswered, AnnotationPublished,
 	AnnotationIssuedAt, AnnotationPromotedAt,
 }
 
-// FuzzParsePublished: whatever is read is of the text, and survives being written again.
+// FuzzParsePublished: what is parsed occurs in the text, and survives a round trip.
 func FuzzParsePublished(f *testing.F) {
 	for _, text := range []string{
 		"", "=", "ab=2026-01-02T03:04:05Z", "ab=2026-01-02T03:04:05.9+02:00 cd=2027-01-02T03:04:05Z", "ab=x ab=2026-01-02T03:04:05Z",
@@ -37,7 +37,7 @@ func FuzzParsePublished(f *testing.F) {
 		again := parsePublished(formatPublished(times))
 		for fingerprint, at := range times {
 			written, ok := again[fingerprint]
-			// A year of five digits cannot be written.
+			// RFC 3339 cannot express a year of five digits.
 			if !ok && at.UTC().Year() <= 9998 {
 				t.Fatalf("%q is lost", fingerprint)
 			}
@@ -48,8 +48,8 @@ func FuzzParsePublished(f *testing.F) {
 	})
 }
 
-// FuzzAnnotations writes any text into any annotation of any object at any stage. Nothing panics; what the guard lets
-// through opens no gate; and what it never sees opens none that content says is closed.
+// FuzzAnnotations writes any text into any annotation of any object at any stage. It must not panic. An edit that
+// the guard admits opens no gate. An edit past the guard opens none that content keeps closed.
 func FuzzAnnotations(f *testing.F) {
 	fleets := stagesOf(f)
 	values := []string{
@@ -96,7 +96,7 @@ func FuzzAnnotations(f *testing.F) {
 	})
 }
 
-// stagesOf is a fleet of all evidence kinds at every step of a rotation.
+// stagesOf returns a fleet of all evidence kinds at every step of a rotation.
 func stagesOf(f *testing.F) []*fleet {
 	var out []*fleet
 	top := topology{servers: []EvidenceKind{TLSProbe, GracePeriod}, clients: []EvidenceKind{Acknowledgement, Renewed, GracePeriod}}
@@ -119,7 +119,8 @@ func stagesOf(f *testing.F) []*fleet {
 	return out
 }
 
-// neverEarlier: without a guard, too, what is proven by time is proven by the time since a CA or a leaf was made.
+// neverEarlier requires, also without a guard, that a proof by time waits for the grace since a CA or leaf was
+// made.
 func neverEarlier(t *testing.T, d *Domain, a *Assessment, now time.Time) {
 	t.Helper()
 	old := func(c *pki.Certificate) bool {
@@ -147,7 +148,7 @@ func leafCertificate(d *Domain, name string) *pki.Certificate {
 	return nil
 }
 
-// opensNothing: what is assessed to be trusted, delivered, safe or possible was so before.
+// opensNothing requires that the edit made nothing trusted, delivered, safe or possible.
 func opensNothing(t *testing.T, was, is *Assessment) {
 	t.Helper()
 	for i := range is.Members {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHoldStories: a rotation that can end ends.
+// TestHoldStories: a rotation that can end does end.
 func TestHoldStories(t *testing.T) {
 	rotates := func(f *fleet) error {
 		f.request("test")
@@ -69,7 +69,7 @@ func TestHoldStories(t *testing.T) {
 	})
 }
 
-// withoutInstances is the former model, which knew members by their names only.
+// withoutInstances makes the model know members only by their names.
 func withoutInstances(d *Domain) {
 	for i := range d.Parties {
 		d.Parties[i].Members[0].Instance = ""

@@ -119,7 +119,8 @@ func publishedByHand(ago time.Duration) func(*world, *Domain) {
 	}
 }
 
-// TestPublicationIsOfThePublished: what somebody writes of an anchor before it is published does not shorten a grace.
+// TestPublicationIsOfThePublished: a publication time that was written before the anchor was published does not
+// shorten a grace.
 func TestPublicationIsOfThePublished(t *testing.T) {
 	w := bootstrapped(t)
 	w.party("client-a").Kind, w.party("client-a").Grace = GracePeriod, time.Hour

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestJudgeForgivesAClockThatIsBehind: who takes over the lead may have a clock that is behind that of whoever led before.
-// What it makes anew says so, and is no attempt to lower what was recorded.
+// TestJudgeForgivesAClockThatIsBehind: the clock of a new leader may be behind that of the former one. Objects
+// that it makes anew carry earlier times, which must not count as an attempt to lower what was recorded.
 func TestJudgeForgivesAClockThatIsBehind(t *testing.T) {
 	const behind = -2 * time.Minute
 	tests := []struct {

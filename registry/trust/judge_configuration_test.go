@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gate is a namespace with one trust domain of every kind of evidence, an aggregate and a copy, in which everything consents.
+// gate is a namespace in which all objects consent. It has one trust domain with every kind of evidence, an
+// aggregate and a copy.
 type gate struct {
 	*fleet
 	aggregates []*Aggregate
@@ -36,7 +37,6 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// consents has all objects say that they are of the configuration.
 func (g *gate) consents() {
 	consent := func(o *Object) {
 		o.Present = true
@@ -51,7 +51,7 @@ func (g *gate) consents() {
 	consent(&g.aggregates[0].ConfigMap)
 }
 
-// configured is what the configuration says, to be changed.
+// configured returns a copy of the configuration that tests may edit.
 func (g *gate) configured() *Configured {
 	d := g.clone()
 	for i := range d.Parties {
@@ -66,18 +66,17 @@ func (g *gate) configured() *Configured {
 
 func (c *Configured) named(party string) *Party { return c.Domains[0].Party(party) }
 
-// withoutRule are all rules but one.
 func withoutRule(name string) []configurationRule {
 	return slices.DeleteFunc(configurationRules(), func(r configurationRule) bool { return r.name == name })
 }
 
-// begun is a rotation that waits for everybody.
+// begun starts a rotation, which then waits for its members.
 func (g *gate) begun() {
 	g.request("test")
 	g.settle()
 }
 
-// nobody has no party verify server-0, or present client-0, from the beginning.
+// nobody removes the verifiers of server-0, or the holder of client-0, from the configuration and the roster.
 func (g *gate) nobody(does string) {
 	for i := range g.d.Parties {
 		p := &g.d.Parties[i]
@@ -90,7 +89,8 @@ func (g *gate) nobody(does string) {
 	g.d.Roster = nil
 }
 
-// missesALeaf is a rotation in which nobody is asked for the leaf that is missing, and of the server nothing is known any more.
+// missesALeaf starts a rotation in which a leaf is missing whose party needs no evidence. The server's
+// observations are lost.
 func (g *gate) missesALeaf() {
 	g.begun()
 	for range 2 {
@@ -107,14 +107,14 @@ func (g *gate) missesALeaf() {
 	g.remember(server)
 }
 
-// gateCase is an edit of a configuration. Where it is refused, rule is the one that nothing else stands in for.
+// gateCase is an edit of a configuration. If it is refused, rule is the only rule that refuses it.
 type gateCase struct {
 	name    string
 	prepare func(g *gate)
 	edit    func(c *Configured)
 	rule    string
 	want    []Invariant
-	// affected by the first violation; nil for whatever is.
+	// affected by the first violation, nil if the test does not care.
 	affected []string
 }
 
@@ -150,7 +150,7 @@ func (tt *gateCase) run(t *testing.T) {
 	}
 }
 
-// misnames adds a party that does not exist to a rotation in flight.
+// misnames adds a party that does not exist during a rotation.
 func (g *gate) misnames() {
 	g.begun()
 	g.d.Parties = append(g.d.Parties, Party{Name: "typo", Kind: Acknowledgement, Lease: time.Hour, Verifies: []string{"server-0"}, Members: []Member{{Name: "typo"}}})
@@ -166,7 +166,7 @@ func takesBack(c *Configured) {
 	d.Parties = slices.DeleteFunc(d.Parties, func(p Party) bool { return p.Name == "typo" })
 }
 
-// TestConfigurationInFlight: while a rotation is in flight, a configuration only grows.
+// TestConfigurationInFlight: during a rotation the configuration may only grow.
 func TestConfigurationInFlight(t *testing.T) {
 	trust, use, one := []Invariant{TrustBeforeUse}, []Invariant{AnchorInUse}, []Invariant{OneRotation}
 	const counts, processes, objects = "members must not be removed", "evidence must stay of the same processes", "a rotation must keep its objects"

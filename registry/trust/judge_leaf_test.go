@@ -13,17 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judgement is one edit and what Judge has to say of it.
+// judgement is one edit and the expected verdict of Judge.
 type judgement struct {
 	name string
-	// before brings the world to where the edit comes, from the stage Stable.
+	// before brings the world from the stage Stable to the state before the edit.
 	before func(w *world)
 	edit   func(w *world, d *Domain)
-	// invariant that is broken, "" if the edit is let through.
+	// invariant that the edit violates, "" if it is admitted.
 	invariant Invariant
 	object    string
 	affected  []string
-	// says is part of the message, way part of the safe way.
+	// says is part of the message, and way part of the safe way.
 	says, way string
 }
 
@@ -62,7 +62,7 @@ func leafOf(d *Domain, name string) *Leaf {
 	return &d.Leaves[slices.IndexFunc(d.Leaves, func(l Leaf) bool { return l.Name == name })]
 }
 
-// inStage performs a rotation until the stage is reached; everybody loads whenever nothing else can be done.
+// inStage performs a rotation until the stage is reached. All members load whenever no action is left.
 func inStage(stage Stage) func(w *world) {
 	return func(w *world) {
 		w.request("test")
@@ -163,5 +163,5 @@ func TestJudgeLeaf(t *testing.T) {
 	}
 }
 
-// publishedNext is inStage(Distributing) with next in the bundle.
+// publishedNext stops with next in the bundle. inStage(Distributing) stops before.
 func publishedNext(w *world) { w.request("test"); w.settle() }

@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestJudgeWhatAnObjectIs: the guard sees what becomes of an object, not only of its certificates.
+// TestJudgeWhatAnObjectIs: the guard also checks changes of an object besides its certificates.
 func TestJudgeWhatAnObjectIs(t *testing.T) {
 	deleting := func(o *Object) { o.Deleting, o.Finalizers = true, true }
 	tests := []judgement{
@@ -72,13 +72,13 @@ func TestJudgeWhatAnObjectIs(t *testing.T) {
 	}
 }
 
-// TestExpiredSignerIsReplacedUnderTheGuard: what Assess proposes, Judge admits, also when the active CA expires in the middle
-// of a rotation while a former leaf lives.
+// TestExpiredSignerIsReplacedUnderTheGuard: Judge admits what Assess proposes, also if the active CA expires
+// during a rotation while a leaf of a former CA is live.
 func TestExpiredSignerIsReplacedUnderTheGuard(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
 	f.request("test")
 	reissued(f)
-	// A leaf of the former CA that lives longer than the new CA.
+	// A leaf of the former CA outlives the new CA.
 	f.d.Signer.Active = f.raw(f.d.Signer.Active, func(c *x509.Certificate) { c.NotAfter = f.now.Add(time.Hour) }, nil)
 	f.d.Bundle.Anchors[1] = f.d.Signer.Active
 	f.leaf("client-0").Certificate = signedLeaf(f.world, "client-0", f.d.Signer.Previous[0])

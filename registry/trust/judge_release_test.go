@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConfigurationAtRest: at rest a configuration decides who counts, but it lets go of nothing that is not released by name.
+// TestConfigurationAtRest: at rest the configuration decides which members count. It drops a live leaf only if
+// that is released by name.
 func TestConfigurationAtRest(t *testing.T) {
 	released := []Invariant{ReleasedByName}
 	everything := []string{
@@ -70,8 +71,8 @@ func TestConfigurationAtRest(t *testing.T) {
 	}
 }
 
-// TestConsequencesOfAConfiguration: whoever makes an edit that is allowed is told what still counts, and a loss is never
-// answered from a view that may be behind.
+// TestConsequencesOfAConfiguration: an allowed edit is answered with what still counts. An edit that drops
+// something is never answered from a view that may be stale.
 func TestConsequencesOfAConfiguration(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prepare func(g *gate)

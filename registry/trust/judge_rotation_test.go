@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestJudgeAcceptsTheController plays whole rotations and lets Judge see every write.
+// TestJudgeAcceptsTheController plays whole rotations and judges every write.
 func TestJudgeAcceptsTheController(t *testing.T) {
 	two := topology{servers: []EvidenceKind{TLSProbe, GracePeriod}, clients: []EvidenceKind{Acknowledgement, Renewed}, peers: true}
 	tests := []struct {

@@ -133,7 +133,7 @@ func expiredButRecovered(w *world) {
 
 func dropPrevious(_ *world, d *Domain) { d.Signer.Previous = nil }
 
-// resigned is what a recovery puts in the place of a CA.
+// resigned returns the CA that a recovery puts in the place of ca.
 func (w *world) resigned(ca *pki.Certificate, at time.Time) *pki.Certificate {
 	again, err := w.keys[ca.Fingerprint].Resign(at)
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *world) resigned(ca *pki.Certificate, at time.Time) *pki.Certificate {
 	return again.Certificate
 }
 
-// onlyFormerNodes leaves nothing of the domain but its signer, and a node that its party chooses no more.
+// onlyFormerNodes leaves only the signer of the domain, and a node that its party no longer selects.
 func onlyFormerNodes(gone bool) func(*world) {
 	return func(w *world) {
 		member := RosterMember{Party: "server", Member: "node", Instance: "uid", Kind: TLSProbe, Verifies: []string{"server"}, Presents: []string{"server"}, Started: true}

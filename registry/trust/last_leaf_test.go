@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLastLeafOfTheActiveCAComesBack: the client leaves have moved to next, and the only leaf of the active CA is deleted.
-// A member that must have it before it can load next would wait for itself (NoSilentWait).
+// TestLastLeafOfTheActiveCAComesBack: the client leaves have moved to next, and the only leaf of the active CA is
+// deleted. A member that needs that leaf to load next would wait for itself (NoSilentWait).
 func TestLastLeafOfTheActiveCAComesBack(t *testing.T) {
 	w := bootstrapped(t)
 	w.request("test")

@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestVerifiersByTheSecretAlone: who mounts nothing but the Secret of its leaf verifies by its ca.crt. To the former model that was
-// written with the leaf only, so that who is proven by it waited for the promotion, and the promotion for who is proven by it.
+// TestVerifiersByTheSecretAlone: a member that mounts only the Secret of its leaf verifies by its ca.crt. If
+// ca.crt were written only with the leaf, such a member and the promotion would wait for each other.
 func TestVerifiersByTheSecretAlone(t *testing.T) {
 	tell := func(w *world) error {
 		old := w.d.Signer.Active
@@ -49,7 +49,8 @@ func TestVerifiersByTheSecretAlone(t *testing.T) {
 	}
 }
 
-// TestAnchorsBesideComeFirst: the bundle has an anchor only when every Secret has it, and a Secret loses one only when the bundle has.
+// TestAnchorsBesideComeFirst: the bundle gains an anchor only after every Secret has it. A Secret loses one only
+// after the bundle has lost it.
 func TestAnchorsBesideComeFirst(t *testing.T) {
 	w := bootstrappedBeside(t)
 	w.request("test")
@@ -78,7 +79,7 @@ func TestAnchorsBesideComeFirst(t *testing.T) {
 	}
 }
 
-// TestAnchorsBesideAreHeldTo: what happens to ca.crt past the guard.
+// TestAnchorsBesideAreHeldTo: ca.crt is changed past the guard.
 func TestAnchorsBesideAreHeldTo(t *testing.T) {
 	nextOf := func(w *world) *pki.Certificate { return w.d.Signer.Next }
 	without := func(w *world, leaf string, ca *pki.Certificate) {

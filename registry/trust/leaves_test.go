@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// lasting is a certificate of that many days that was made at start, as far as due dates look at it.
+// lasting returns a certificate of that many days from start, sufficient for due dates.
 func lasting(days int) *pki.Certificate {
 	return &pki.Certificate{NotBefore: start, NotAfter: start.Add(time.Duration(days) * day)}
 }
@@ -55,8 +55,8 @@ func dueOf(namespace, name string, c *pki.Certificate, p Policy) time.Time {
 	return a.due(&Object{Name: name}, c, p)
 }
 
-// TestJitter: a due date depends on the name alone, stays within the jitter, and is never one at which the certificate
-// was just made.
+// TestJitter: a due date depends only on the name and stays within the jitter. It is never the time at which the
+// certificate was made.
 func TestJitter(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9-]{1,40}`).Draw(t, "name")
@@ -85,7 +85,7 @@ func TestJitter(t *testing.T) {
 	})
 }
 
-// TestJitterSpreads: the names of a fleet are due all over the window, not in heaps.
+// TestJitterSpreads: the due dates of a fleet are spread over the window.
 func TestJitterSpreads(t *testing.T) {
 	const names, buckets = 1000, 10
 	p := Policy{RenewAtPercent: 80, JitterPercent: 10}
@@ -172,7 +172,7 @@ func TestPolicyDifference(t *testing.T) {
 	}
 }
 
-// TestPolicyChangeIsRolledOut: a leaf of another policy is reissued once, from the CA that is there.
+// TestPolicyChangeIsRolledOut: a leaf of another policy is reissued once, by the present CA.
 func TestPolicyChangeIsRolledOut(t *testing.T) {
 	changes := map[string]func(p *pki.Profile){
 		"key":           func(p *pki.Profile) { p.Key = pki.Ed25519 },

@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// loses takes everything of the domain away, past the guard, when what was seen of anybody has ended: only the roster is left.
+// loses deletes all objects of the domain past the guard, after all evidence has lapsed. Only the roster is left.
 func (f *fleet) loses() {
 	f.pass(lease)
 	deleteSigner(&f.d)
@@ -23,7 +23,7 @@ func (f *fleet) loses() {
 	}
 }
 
-// TestLossStories: who is known to have run is not new because no Secret says so.
+// TestLossStories: a member that is known to have run is not new, even if no Secret shows it.
 func TestLossStories(t *testing.T) {
 	tellAll(t, []story{{
 		name: "everything is lost but the roster",
@@ -37,7 +37,7 @@ func TestLossStories(t *testing.T) {
 		tell: func(f *fleet) error {
 			f.loses()
 			f.settle()
-			// Nobody has loaded anything since.
+			// No process has loaded anything since.
 			if err := errors.Join(f.checkHandshakes(), f.checkReloads()); err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func TestLossStories(t *testing.T) {
 	}})
 }
 
-// TestLossEnds: members show the new CA, or a person says that they are not waited for.
+// TestLossEnds: the rotation after a loss ends once the members show the new CA, or are waived.
 func TestLossEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		laggards []string
@@ -78,7 +78,7 @@ func TestLossEnds(t *testing.T) {
 	}
 }
 
-// checkReloads says who would refuse a leaf as it is in its Secret.
+// checkReloads returns the process that would refuse a leaf in its present Secret.
 func (f *fleet) checkReloads() error {
 	for _, verifier := range f.processes {
 		for _, name := range verifier.party.Verifies {
@@ -94,7 +94,8 @@ func (f *fleet) checkReloads() error {
 	return nil
 }
 
-// reloadBy is followedBy without its checks: a process that loads the bundle without the former anchor refuses the former leaves.
+// reloadBy is followedBy without its checks: a process that loads the bundle without the former anchor refuses the
+// former leaves.
 func (f *fleet) reloadBy(laggards ...string) {
 	for range 8 {
 		f.settle()
@@ -108,7 +109,7 @@ func (f *fleet) reloadBy(laggards ...string) {
 	}
 }
 
-// TestNodeReplacedAfterALoss: a new machine may have the leaf of the former one, as far as anybody knows. A person says that it has not.
+// TestNodeReplacedAfterALoss: a new machine may hold the leaf of the former one, until a person waives it.
 func TestNodeReplacedAfterALoss(t *testing.T) {
 	f := mutual(t)
 	f.onNode("client-0", "former")
@@ -141,7 +142,7 @@ func TestNodeReplacedAfterALoss(t *testing.T) {
 	}
 }
 
-// TestFirstLeavesAreRecorded: until leaves were issued there is nobody to wait for.
+// TestFirstLeavesAreRecorded: the roster records that leaves are issued before the first one is.
 func TestFirstLeavesAreRecorded(t *testing.T) {
 	w := newWorld(t)
 	for !w.leaf("server").Present {
@@ -166,7 +167,7 @@ func TestFirstLeavesAreRecorded(t *testing.T) {
 	}
 }
 
-// TestNodeComesBackWithAnotherAddress: what runs there may run with the leaf that was issued to its name before.
+// TestNodeComesBackWithAnotherAddress: its process may run with the leaf that was issued to that name before.
 func TestNodeComesBackWithAnotherAddress(t *testing.T) {
 	f := mutual(t)
 	f.onNode("client-0", "first")

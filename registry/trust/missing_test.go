@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMissing: whoever counts and is not configured is asked for. At rest those are no pods, of which the roster of the last
-// rotation may have thousands.
+// TestMissing returns the members that count without being configured. At rest that excludes pods, of which the
+// roster may hold thousands.
 func TestMissing(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -12,14 +12,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// mountedPods are the servers of a stable domain as pods that mount what they load.
+// mountedPods makes the servers of a stable domain pods that mount their files.
 func mountedPods(t *testing.T) *world {
 	w := podWorld(t, Mounted, running("a", "1"), running("b", "2"))
 	w.pods().Mounts = Mounts{Trust: "trust", TrustKey: "ca.crt"}
 	return w
 }
 
-// sees has the pods be seen to have loaded what is published, in some volumes.
+// sees records that the pods have loaded what is published, in the given volumes.
 func (w *world) sees(in *Mounts) {
 	w.loadPods()
 	for i := range w.pods().Members {
@@ -27,7 +27,7 @@ func (w *world) sees(in *Mounts) {
 	}
 }
 
-// TestMountedProvesOfItsVolumes: what was seen in other volumes than the party is asked for proves nothing.
+// TestMountedProvesOfItsVolumes: an observation of other volumes than the party names proves nothing.
 func TestMountedProvesOfItsVolumes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   Mounts
@@ -49,7 +49,8 @@ func TestMountedProvesOfItsVolumes(t *testing.T) {
 	}
 }
 
-// TestMountedHoldsARotation: it waits for the pods by name until they mount what is published, and no workload is restarted for it.
+// TestMountedHoldsARotation: a rotation waits for the pods by name until they mount what is published. It restarts
+// no workload for that.
 func TestMountedHoldsARotation(t *testing.T) {
 	w := mountedPods(t)
 	w.sees(&w.pods().Mounts)
@@ -70,8 +71,8 @@ func TestMountedHoldsARotation(t *testing.T) {
 	}
 }
 
-// TestAnImmutableCopyIsNoProblem: nobody issues a leaf that the configuration does not name, so nothing waits for its Secret to be
-// writable; as long as it is there its anchor stays.
+// TestAnImmutableCopyIsNoProblem: a leaf that is not configured is not issued, so its Secret need not be writable.
+// Its anchor stays as long as the Secret exists.
 func TestAnImmutableCopyIsNoProblem(t *testing.T) {
 	w := bootstrapped(t)
 	copied := *w.leaf("server")

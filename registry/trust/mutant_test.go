@@ -9,12 +9,12 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestCheckerFindsBrokenControllers performs what Assess did not propose: the checker of the property must notice it,
+// TestCheckerFindsBrokenControllers performs actions that Assess did not propose. The checker must detect them,
 // and Judge must refuse the write.
 func TestCheckerFindsBrokenControllers(t *testing.T) {
 	tests := []struct {
 		name string
-		// prepare ends where the write would come too early.
+		// prepare stops where the write would be too early.
 		prepare func(f *fleet)
 		mutant  func(f *fleet) *Action
 		// after is what happens to the processes then.
@@ -105,7 +105,7 @@ func (f *fleet) anchorsAction(anchors ...*pki.Certificate) *Action {
 	return &Action{Kind: PublishAnchors, Object: f.d.Bundle.Name, Anchors: anchors}
 }
 
-// until performs actions one by one until one of that kind was done.
+// until performs actions one by one, up to the first of that kind.
 func (f *fleet) until(kind ActionKind) {
 	for range 20 {
 		actions := f.assess().Actions

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// TestDropEvidence: a record goes when its lease is over and its member is neither configured nor in the roster, and when
-// that is known.
+// TestDropEvidence: an evidence record is dropped after its lease if its member is neither configured nor in the
+// roster. Both must be known.
 func TestDropEvidence(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		party, member string
-		// expires after now; the record is of a member that nobody knows, unless change makes one of it.
+		// expires after now. The record belongs to an unknown member, unless change makes it known.
 		expires time.Duration
 		change  func(w *world)
-		// member of the party server that is configured.
+		// configured is set for the configured member of the party.
 		configured, dropped bool
 	}{
 		{name: "of a pod that is gone", party: "server", member: "pod-1", expires: -time.Second, dropped: true},
@@ -74,7 +74,8 @@ func TestDropEvidence(t *testing.T) {
 	}
 }
 
-// TestLapsingEvidenceIsLookedAtAgain: nothing but the clock says that a record of nobody may go.
+// TestLapsingEvidenceIsLookedAtAgain: only time makes an ownerless record deletable, so the recheck must include
+// its expiry.
 func TestLapsingEvidenceIsLookedAtAgain(t *testing.T) {
 	w := bootstrapped(t)
 	ends := w.now.Add(time.Minute)

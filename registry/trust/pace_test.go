@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// paced is a domain of n leaves with one verifier, which loads whatever is published at once. When everything is issued
-// it waits for two minutes, so that the bootstrap plays no part in the pace.
+// paced returns a domain of n leaves with one verifier, which loads whatever is published at once. Its clock
+// stands two minutes after the bootstrap, so that this does not count for the pace.
 func paced(t rapid.TB, n, perMinute int) (*world, map[string]*Leaf) {
 	w := newWorld(t)
 	w.d.ReissuePerMinute = perMinute
@@ -45,8 +45,8 @@ func paced(t rapid.TB, n, perMinute int) (*world, map[string]*Leaf) {
 	return w, index
 }
 
-// stepPaced performs all actions of one assessment and returns how many there were. It is step without a search for
-// each leaf.
+// stepPaced performs all actions of one assessment and returns their number. It is step without a search for each
+// leaf.
 func (w *world) stepPaced(leaves map[string]*Leaf) int {
 	actions := w.assess().Actions
 	for i := range actions {
@@ -71,7 +71,7 @@ func (w *world) stepPaced(leaves map[string]*Leaf) int {
 	return len(actions)
 }
 
-// herd keeps the times of reissues and says when a minute saw too many.
+// herd keeps the times of reissues and fails if a minute has too many.
 type herd struct{ at []time.Time }
 
 func (h *herd) add(now time.Time, n, most int) error {
@@ -87,7 +87,7 @@ func (h *herd) add(now time.Time, n, most int) error {
 	return nil
 }
 
-// TestPaceOfARotation lets a clock move in steps while thousands of leaves are reissued.
+// TestPaceOfARotation moves the clock in steps while thousands of leaves are reissued.
 func TestPaceOfARotation(t *testing.T) {
 	const leaves, perMinute = 5000, 600
 	w, index := paced(t, leaves, perMinute)
@@ -118,7 +118,7 @@ func TestPaceOfARotation(t *testing.T) {
 		if b := a.Blockers[0]; b.Reason != ReasonPaced || b.Object != "Secret/signer" {
 			t.Fatalf("waits for %+v", b)
 		}
-		// Some steps are those of a clock, others those that were asked for.
+		// Alternate between fixed steps and the requested rechecks.
 		if round%2 == 0 {
 			w.now = w.now.Add(7300 * time.Millisecond)
 		} else {
@@ -133,8 +133,8 @@ func TestPaceOfARotation(t *testing.T) {
 	}
 }
 
-// TestPaceProperties: whatever is due when, the pace is kept by all that can wait, what cannot wait is never held back,
-// and whoever sleeps until Recheck comes to the end.
+// TestPaceProperties: everything that can wait keeps the pace, and nothing that cannot wait is delayed. A caller
+// that sleeps until Recheck reaches the end.
 func TestPaceProperties(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		n, perMinute := rapid.IntRange(1, 12).Draw(t, "leaves"), rapid.IntRange(1, 5).Draw(t, "per minute")
@@ -223,7 +223,7 @@ func TestPaceHoldsBackOnlyWhatCanWait(t *testing.T) {
 	}
 }
 
-// TestRenewedPartiesArePaced: leaves whose renewal is the evidence come to their end under a pace, too.
+// TestRenewedPartiesArePaced: leaves whose renewal is the evidence reach their end under a pace, too.
 func TestRenewedPartiesArePaced(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Renewed, Renewed, Renewed, Acknowledgement}})
 	f.d.ReissuePerMinute = 1

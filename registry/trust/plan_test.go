@@ -56,7 +56,7 @@ func TestPlanRotation(t *testing.T) {
 	if err != nil || again.Hash != p.Hash {
 		t.Errorf("the same plan has another hash: %v", err)
 	}
-	// What is planned is what is done.
+	// The steps performed must equal the plan.
 	w.request("test")
 	w.step()
 	if got := w.d.Signer.Annotations[AnnotationPlan]; got != p.Hash {
@@ -76,8 +76,8 @@ func TestPlanRotation(t *testing.T) {
 	}
 }
 
-// TestPlanIsExecuted: with any evidence kinds, the plan that is shown has the hash that the rotation records, and when
-// everybody loads at once, its steps are what is done, in their order.
+// TestPlanIsExecuted: for any evidence kinds, the plan shown has the hash that the rotation records. If all
+// members load at once, its steps are performed in their order.
 func TestPlanIsExecuted(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		kinds := []EvidenceKind{TLSProbe, Acknowledgement}
@@ -118,7 +118,7 @@ func TestPlanIsExecuted(t *testing.T) {
 	})
 }
 
-// TestPlanOfRenewedParties: the leaves whose renewal is the evidence come before the promotion that waits for it.
+// TestPlanOfRenewedParties: the leaves whose renewal is the evidence precede the promotion that waits for it.
 func TestPlanOfRenewedParties(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestPendingPodThatIsNotSeenAnyMoreCounts: a pod was pending when the roster was written, and has lost its label since. It may
-// have started before the new anchor was published, and nobody is told, so it counts until it is proven to be gone.
+// TestPendingPodThatIsNotSeenAnyMoreCounts: a pod was pending when the roster was written, and has lost its label
+// since. It may have started unobserved before the new anchor was published. So it counts until it is proven to be
+// gone.
 func TestPendingPodThatIsNotSeenAnyMoreCounts(t *testing.T) {
 	w := bootstrapped(t)
 	p := w.party("client-b")
@@ -41,8 +42,8 @@ func TestPendingPodThatIsNotSeenAnyMoreCounts(t *testing.T) {
 	}
 }
 
-// TestLapsedReportSilencesNobody: all containers of a pod report under its UID, so one that reported by a clock that was ahead
-// must not have the reports of the next ones refused for ever.
+// TestLapsedReportSilencesNobody: all containers of a pod report under its UID. One report by a clock that was
+// ahead must not cause later reports to be refused forever.
 func TestLapsedReportSilencesNobody(t *testing.T) {
 	w := bootstrapped(t)
 	m := w.member("client-a")
@@ -61,8 +62,8 @@ func TestLapsedReportSilencesNobody(t *testing.T) {
 	}
 }
 
-// TestLeafThatNoPodHasPresented: a party of pods presents a leaf, and its selector has never chosen a pod. Whoever waits is told
-// what to do about it.
+// TestLeafThatNoPodHasPresented: a party of pods presents a leaf, and its selector has never chosen a pod. The
+// blocker says what to do.
 func TestLeafThatNoPodHasPresented(t *testing.T) {
 	w := podWorld(t, TLSProbe, running("a", "1"))
 	p := w.pods()

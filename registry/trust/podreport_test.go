@@ -16,7 +16,7 @@ func TestCheckReportingPod(t *testing.T) {
 		name, party, member, instance string
 		by                            *Account
 		change                        func(*Domain)
-		// refused is a text of the refusal, "" for none.
+		// refused is part of the refusal, "" for none.
 		refused string
 	}{
 		{"a pod for itself", "clients", "a", "uid-a", pod("a", "uid-a"), nil, ""},
@@ -79,19 +79,20 @@ func TestCheckReportingPod(t *testing.T) {
 	}
 }
 
-// inFlight has a rotation in flight in which a pod counts that no party chooses any more.
+// inFlight starts a rotation in which a pod counts that no party selects any more.
 func inFlight(d *Domain) {
 	d.Signer.Next = d.Signer.Active
 	d.Roster = &Roster{Members: []RosterMember{{Party: "former", Member: "x", Instance: "uid-x", Pod: true, Kind: Acknowledgement, Started: true}}}
 }
 
-// replacedInFlight has a pod count, as it is not proven to be gone, beside the one that took its name.
+// replacedInFlight makes a former pod count beside the one that took its name, because it is not proven to be
+// gone.
 func replacedInFlight(d *Domain) {
 	inFlight(d)
 	d.Roster.Members[0] = RosterMember{Party: "clients", Member: "a", Instance: "uid-before", Pod: true, Kind: Acknowledgement, Started: true}
 }
 
-// namedInFlight has a pod take the name of a member that was none.
+// namedInFlight makes a pod take the name of a member that was not a pod.
 func namedInFlight(d *Domain) {
 	inFlight(d)
 	d.Roster.Members[0] = RosterMember{Party: "clients", Member: "a", Kind: Acknowledgement, Started: true}
@@ -101,7 +102,7 @@ func TestBeforeRestart(t *testing.T) {
 	const second = time.Second
 	tests := []struct {
 		name, party, member string
-		// started and observed are after the whole second in which the pod was started again.
+		// started and observed are relative to the whole second in which the pod was restarted.
 		started, observed time.Duration
 		want              bool
 	}{

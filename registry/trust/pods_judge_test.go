@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withPods adds a party of pods, of which one is pending, before a rotation begins.
+// withPods adds a party of pods, one of them pending, and then starts a rotation.
 func (g *gate) withPods(kind EvidenceKind) {
 	pod := func(name string, started bool) Member {
 		m := Member{Name: name, Instance: "uid-" + name, Pod: &Pod{Started: started}}
@@ -24,7 +24,7 @@ func (g *gate) withPods(kind EvidenceKind) {
 	g.begun()
 }
 
-// TestConfigurationOfPodsInFlight: whichever way the members of a party are written, who counted goes on to count.
+// TestConfigurationOfPodsInFlight: however the members of a party are configured, those that counted still count.
 func TestConfigurationOfPodsInFlight(t *testing.T) {
 	const counts, processes = "members must not be removed", "evidence must stay of the same processes"
 	trust := []Invariant{TrustBeforeUse}

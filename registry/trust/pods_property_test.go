@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// drawPods is a domain with pods in any state, at any point of a rotation.
+// drawPods draws a domain with pods in any state, at any point of a rotation.
 func drawPods(rt *rapid.T) *world {
 	kind := rapid.SampledFrom([]EvidenceKind{TLSProbe, Acknowledgement}).Draw(rt, "kind")
 	w := podWorld(rt, kind, drawMembers(rt, "first")...)
@@ -66,7 +66,7 @@ func drawnNames(rt *rapid.T, w *world) []string {
 	return names
 }
 
-// records has the roster say who counts, and leaves the rest alone.
+// records performs only the pending writes of the roster.
 func (w *world) records() {
 	w.t.Helper()
 	for range 3 {
@@ -79,7 +79,7 @@ func (w *world) records() {
 	w.t.Fatalf("no end of records: %+v", w.d.Roster)
 }
 
-// TestOneOfManyCountsAsAmongThem: whoever asks about one member learns of it what an assessment of all says.
+// TestOneOfManyCountsAsAmongThem: the view of one member equals its part of a full assessment.
 func TestOneOfManyCountsAsAmongThem(t *testing.T) {
 	says := func(p *Party, m *Member) string {
 		return fmt.Sprint(p.Name, p.Kind, p.Verifies, p.recorded, p.unwatched, m.Name, m.Instance, m.Holds, m.Pod, len(m.Observations))
@@ -116,8 +116,8 @@ func TestOneOfManyCountsAsAmongThem(t *testing.T) {
 	})
 }
 
-// TestUnknownPodMakesNothingPossible: one more pod that runs, and of which nothing is known, only ever holds up. What is
-// proposed then and was not before would have been admitted before: it only waited for a write that comes alone.
+// TestUnknownPodMakesNothingPossible: one more running pod, of which nothing is known, only ever blocks. An action
+// that is newly proposed would have been admitted before: it only waited for a write that comes alone.
 func TestUnknownPodMakesNothingPossible(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) {
 		w := drawPods(rt)
@@ -141,7 +141,8 @@ func TestUnknownPodMakesNothingPossible(t *testing.T) {
 	})
 }
 
-// TestPodThatIsGoneBlocksNothing: a pod that is proven to be gone is waited for by nobody, and nobody else is because of that.
+// TestPodThatIsGoneBlocksNothing: a pod that is proven to be gone is not waited for, and its absence blocks no
+// other member.
 func TestPodThatIsGoneBlocksNothing(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) {
 		w := drawPods(rt)

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// running is a pod whose containers run.
+// running returns a pod whose containers run.
 func running(name, uid string) Member {
 	return Member{Name: name, Instance: uid, Holds: []string{"server"}, Pod: &Pod{Started: true, Process: uid + "/1"}}
 }
@@ -25,7 +25,7 @@ func pending(name, uid string) Member {
 	return Member{Name: name, Instance: uid, Holds: []string{"server"}, Pod: &Pod{}}
 }
 
-// podWorld is a stable domain whose server is a party of pods of that kind of evidence.
+// podWorld returns a stable domain whose server is a party of pods, with that kind of evidence.
 func podWorld(t rapid.TB, kind EvidenceKind, members ...Member) *world {
 	w := newWorld(t)
 	for i := range members {
@@ -59,7 +59,7 @@ func (w *world) chosen(members ...Member) {
 	w.pods().Members = members
 }
 
-// loadPods lets the pods of these names, or all, load what is published, and be observed.
+// loadPods makes the named pods, or all, load what is published and be observed.
 func (w *world) loadPods(names ...string) {
 	p := w.pods()
 	for i := range p.Members {
@@ -85,7 +85,7 @@ func (w *world) loadPods(names ...string) {
 	}
 }
 
-// waitsFor are the members of the pods' party that block, in order.
+// waitsFor returns the members of the pods' party that block, in order.
 func (w *world) waitsFor() []string {
 	var out []string
 	for _, b := range w.assess().Blockers {
@@ -141,8 +141,8 @@ func TestAbsentPod(t *testing.T) {
 	}
 }
 
-// TestObservationIsOfWhatRuns: what was seen from outside is of the containers that ran then; what a pod says of itself is of
-// the pod.
+// TestObservationIsOfWhatRuns: an external observation applies to the containers that ran then. An acknowledgement
+// applies to the pod.
 func TestObservationIsOfWhatRuns(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pod      Pod
@@ -171,7 +171,7 @@ func TestObservationIsOfWhatRuns(t *testing.T) {
 	}
 }
 
-// TestPodsThatCount is the table of counted for pods.
+// TestPodsThatCount is the table in the doc comment of counted, for pods.
 func TestPodsThatCount(t *testing.T) {
 	for name, tt := range map[string]struct {
 		atRest bool
@@ -222,8 +222,8 @@ func TestPodsThatCount(t *testing.T) {
 	}
 }
 
-// TestRosterOfPods: at rest pods come and go without a record; before a key is made and in flight they are recorded. Each
-// story comes to an end: no write of the roster makes another one due.
+// TestRosterOfPods: at rest pods come and go without a record. They are recorded before a key is made, and during
+// a rotation. No write of the roster makes another one due.
 func TestRosterOfPods(t *testing.T) {
 	w := podWorld(t, TLSProbe, running("a", "1"))
 	if diff := cmp.Diff([]string{w.pods().populatedName()}, w.d.Roster.Populated); diff != "" {
@@ -267,7 +267,7 @@ func TestRosterOfPods(t *testing.T) {
 	}
 }
 
-// TestKeyWaitsForTheRosterOfPods: pods that change at each look hold a rotation up only as long as they do.
+// TestKeyWaitsForTheRosterOfPods: pods that change at each look delay a rotation only as long as they change.
 func TestKeyWaitsForTheRosterOfPods(t *testing.T) {
 	w := podWorld(t, TLSProbe, running("a", "1"))
 	w.request("test")
@@ -299,7 +299,7 @@ func TestRestartEndsEvidence(t *testing.T) {
 			if got := w.waitsFor(); !slices.Equal(got, []string{"a"}) {
 				t.Errorf("the evidence of a process that was replaced counts: it waits for %q", got)
 			}
-			// The API says of a start in which second it was.
+			// The API gives start times in whole seconds.
 			w.now = w.now.Add(2 * time.Second)
 			w.loadPods()
 			if got := w.waitsFor(); len(got) > 0 {
@@ -309,7 +309,6 @@ func TestRestartEndsEvidence(t *testing.T) {
 	}
 }
 
-// TestBlockersOfPodsSayWhy: whoever reads a blocker knows what is with the pod.
 func TestBlockersOfPodsSayWhy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit func(w *world)
@@ -339,7 +338,7 @@ func TestBlockersOfPodsSayWhy(t *testing.T) {
 	}
 }
 
-// unreachable is a pod without an address, of which the attempt to probe it says why.
+// unreachable makes the pod lack an address, and records the reason as the failure of its probe.
 func (w *world) unreachable(why string) {
 	m := &w.pods().Members[0]
 	m.Probes[0].Address, m.Probes[0].Unknown = "", why
@@ -348,7 +347,8 @@ func (w *world) unreachable(why string) {
 	m.Observations = []Observation{o}
 }
 
-// TestScaledToZero: a selector that has chosen a pod once blocks nothing while there is none; one that never has may be wrong.
+// TestScaledToZero: an empty selector that has chosen a pod before blocks nothing. One that never has may be
+// wrong.
 func TestScaledToZero(t *testing.T) {
 	ends := func(w *world) (*Assessment, error) {
 		w.request("test")
@@ -400,7 +400,7 @@ func TestScaledToZero(t *testing.T) {
 	})
 }
 
-// TestUnlistedPodsStandAgainstEverything: what is not known is not nobody.
+// TestUnlistedPodsStandAgainstEverything: unlisted pods may exist, so they block a rotation.
 func TestUnlistedPodsStandAgainstEverything(t *testing.T) {
 	for name, unlisted := range map[string]func(p *Party){
 		"and nobody is known":      func(p *Party) { p.Members, p.Unlisted = nil, true },

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// replicas is a domain whose server runs as n pods that acknowledge, and are in the roster of a rotation in flight. The first
-// so many of them have loaded what is published in it.
+// replicas returns a domain whose server runs as n acknowledging pods, during a rotation. The first loaded of them
+// have loaded what is published.
 func replicas(b *testing.B, n, loaded int) *world {
 	members := make([]Member, 0, n)
 	for i := range n {
@@ -50,7 +50,7 @@ func BenchmarkAssessPods(b *testing.B) {
 	}
 }
 
-// BenchmarkReportOfAPod is what a report of one of thousands of pods is asked before it is recorded.
+// BenchmarkReportOfAPod measures the checks before the report of one of thousands of pods is recorded.
 func BenchmarkReportOfAPod(b *testing.B) {
 	b.Run(fmt.Sprintf("pods=%d", manyPods), func(b *testing.B) {
 		w := replicas(b, manyPods, manyPods/2)

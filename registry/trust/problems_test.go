@@ -96,15 +96,15 @@ func TestNextThatExpiredIsDropped(t *testing.T) {
 	})
 }
 
-// longLived is a CA of this signer that outlives others.
+// longLived returns a CA of this signer that outlives others.
 func (w *world) longLived() *pki.Certificate {
 	p := w.d.Signer.Policy.Profile
 	p.Validity = 20 * 365 * 24 * time.Hour
 	return w.authority(p)
 }
 
-// TestRecoveredMembersKeepTheirKey: where all Secrets have expired and members present what a recovery has made of the same
-// key, the key is not replaced.
+// TestRecoveredMembersKeepTheirKey: all Secrets have expired, and members present what a recovery made with the
+// same key. Then the key is not replaced.
 func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 	recovered := func(member string) func(w *world) {
 		return func(w *world) {
@@ -117,7 +117,7 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(w *world)
-		// want is the kind of the only action, "" if it is held.
+		// want is the kind of the only action, "" if nothing may be done.
 		want ActionKind
 	}{
 		{name: "nobody was recovered", want: GenerateActive},

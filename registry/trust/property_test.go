@@ -18,24 +18,23 @@ import (
 
 var (
 	serverKinds = []EvidenceKind{TLSProbe, Acknowledgement, GracePeriod}
-	// A server that is proven by the renewal of its own leaf would wait for clients that wait for it.
+	// A server whose evidence is the renewal of its own leaf would wait for clients that wait for it.
 	clientKinds = []EvidenceKind{Acknowledgement, GracePeriod, Renewed}
 )
 
-// TestNobodyIsEverCutOff: no sequence of edits that the guard admits, of time, and of what the controller does makes a step
-// possible that is not proven. No handshake fails at any moment, and in the end every story comes to rest.
+// TestNobodyIsEverCutOff: no sequence of admitted edits, passing time and actions makes an unproven step possible.
+// No handshake ever fails, and every story comes to rest.
 func TestNobodyIsEverCutOff(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) { plays(rt, (*tale).handshakes) })
 }
 
-// TestJudgeAdmitsWhatAssessProposes: guard and controller are one relation, in every state that a story comes to, and for
-// everything that is proposed in it.
+// TestJudgeAdmitsWhatAssessProposes: in every state of a story, the guard admits every proposed action.
 func TestJudgeAdmitsWhatAssessProposes(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) { plays(rt, (*tale).proposals) })
 }
 
-// plays a random story of a trust domain: the controller, the processes, their observation, time and people move in any
-// order, and the promise is kept after each move.
+// plays plays a random story of a trust domain. Controller, processes, observations, time and people move in any
+// order, and the promise is checked after each move.
 func plays(rt *rapid.T, promise func(*tale, *Assessment)) {
 	top := topology{
 		servers: rapid.SliceOfN(rapid.SampledFrom(serverKinds), 1, 3).Draw(rt, "servers"),
@@ -43,7 +42,7 @@ func plays(rt *rapid.T, promise func(*tale, *Assessment)) {
 		peers:   rapid.Bool().Draw(rt, "peers"),
 		beside:  rapid.Bool().Draw(rt, "anchors beside the leaves"),
 	}
-	// Somebody has to verify the leaves of the servers.
+	// The leaves of the servers need verifiers.
 	top.peers = top.peers || len(top.clients) == 0
 	s := &tale{rt: rt, fleet: newFleet(rt, top), promise: promise}
 	s.d.ReissuePerMinute = rapid.SampledFrom([]int{0, 1, 2}).Draw(rt, "reissues in a minute")
@@ -71,15 +70,15 @@ func plays(rt *rapid.T, promise func(*tale, *Assessment)) {
 	s.comesToRest()
 }
 
-// tale is a fleet to which things happen.
+// tale is a fleet in a random story.
 type tale struct {
 	*fleet
 	rt *rapid.T
-	// promise is looked at after each move.
+	// promise is checked after each move.
 	promise func(*tale, *Assessment)
-	// configured is what the operator means, to which the configuration comes back when nothing is in flight.
+	// configured is the operator's intent. The configuration returns to it when no rotation is in flight.
 	configured []Party
-	// backup is the state of some moment.
+	// backup is an earlier state.
 	backup *Domain
 }
 
@@ -103,14 +102,14 @@ func (s *tale) invariants(rt *rapid.T) {
 	}
 }
 
-// handshakes are those of everybody with everybody.
+// handshakes checks the handshakes between all processes.
 func (s *tale) handshakes(a *Assessment) {
 	if err := s.check(); err != nil && !s.dead {
 		s.rt.Fatalf("in the stage %s: %v", a.Stage, err)
 	}
 }
 
-// proposals are all actions of an assessment, each judged as if it were done next.
+// proposals judges each action of an assessment as if it were performed next.
 func (s *tale) proposals(a *Assessment) {
 	for i := range a.Actions {
 		now, done := s.d, slices.Clone(s.done)
@@ -125,7 +124,7 @@ func (s *tale) proposals(a *Assessment) {
 	}
 }
 
-// isDead says whether nothing is left that a CA could have been cut off from.
+// isDead reports whether there is neither a valid leaf nor a CA that can sign.
 func (s *tale) isDead() bool {
 	for i := range s.d.Leaves {
 		if c := s.d.Leaves[i].Certificate; c != nil && !c.Expired(s.now) {
@@ -135,7 +134,7 @@ func (s *tale) isDead() bool {
 	return s.d.Signer.Active == nil || s.d.Signer.Active.Expired(s.now)
 }
 
-// outline is what of an assessment may not change without an event.
+// outline returns the parts of an assessment that only an event may change.
 func outline(a *Assessment) string {
 	var b strings.Builder
 	fmt.Fprint(&b, a.Stage, a.StageSince, a.StageDeadline, a.Blocked())
@@ -213,7 +212,7 @@ func (s *tale) time(rt *rapid.T) {
 	s.pass(d)
 }
 
-// clock lets the controller's clock be wrong for a moment: it must do nothing.
+// clock makes the controller's clock wrong for a moment. The controller must do nothing.
 func (s *tale) clock(rt *rapid.T) {
 	skew := rapid.SampledFrom([]time.Duration{
 		-50 * years, -time.Hour, -maxClockSkew - 1, 5*time.Minute + 1, time.Hour, 60 * day, 50 * years,
@@ -226,7 +225,7 @@ func (s *tale) clock(rt *rapid.T) {
 	}
 }
 
-// policy changes what the next certificates are to be.
+// policy changes the policy of the next certificates.
 func (s *tale) policy(rt *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(rt, "signer") == 0 {
 		key := rapid.SampledFrom([]pki.KeyAlgorithm{pki.Ed25519, pki.ECDSAP256}).Draw(rt, "key")
@@ -288,7 +287,8 @@ func (s *tale) tries(what string, change func(*Domain)) bool {
 	return true
 }
 
-// reconfigure takes a party out of the configuration in flight, or asks for less of it. It counts all the same.
+// reconfigure removes a party from the configuration during a rotation, or weakens its evidence. The party still
+// counts.
 func (s *tale) reconfigure(rt *rapid.T) {
 	a := s.assess()
 	if a.Stage == Stable || s.configured != nil || newChoice(decide(&s.d, s.now)).rosterDue() || decide(&s.d, s.now).unrotated {
@@ -317,7 +317,7 @@ func (s *tale) reconfigure(rt *rapid.T) {
 	}
 }
 
-// comesBack has the configuration say what is meant, once nothing is in flight: then it decides who there is.
+// comesBack restores the intended configuration once no rotation is in flight.
 func (s *tale) comesBack(a *Assessment) {
 	if s.configured == nil || (a.Stage != Stable && !decide(&s.d, s.now).unrotated) {
 		return
@@ -331,14 +331,14 @@ func (s *tale) backsUp(*rapid.T) {
 	s.backup = s.clone()
 }
 
-// restores brings one object back from the backup, as far as the guard lets it through.
+// restores restores one object from the backup, if the guard admits it.
 func (s *tale) restores(rt *rapid.T) {
 	if s.backup == nil {
 		rt.Skip("no backup")
 	}
 	switch which := rapid.SampledFrom(append([]string{"signer", "bundle"}, s.names()...)).Draw(rt, "object"); which {
 	case "signer":
-		// A key that is gone from the slots is in the backup, so that leaves of it are no orphans.
+		// The backup holds keys that are gone from the slots, so that leaves of them are no orphans.
 		if s.tries("the signer is restored", func(d *Domain) { d.Signer = s.backup.Signer }) && !s.backup.Signer.Present {
 			s.orphaned = true
 		}
@@ -358,7 +358,8 @@ func (s *tale) restores(rt *rapid.T) {
 	}
 }
 
-// comesToRest: when every process loads and is observed again and again, the domain is Stable with one anchor.
+// comesToRest requires that the domain is Stable with one anchor after every process has loaded and was observed
+// repeatedly.
 func (s *tale) comesToRest() {
 	s.logf("from here on everybody loads and is observed")
 	if s.configured != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLeafOfAReplacedCALivesShort: a leaf that the old CA restores in the middle of a rotation must not keep that CA
-// alive for a year, is renewed while the rotation is held up, and gets its full life from the new CA.
+// TestLeafOfAReplacedCALivesShort: the old CA restores a leaf during a rotation. That leaf must not keep the CA in
+// use for a year. It is renewed while the rotation is blocked, and gets its full validity from the new CA.
 func TestLeafOfAReplacedCALivesShort(t *testing.T) {
 	life := func(l *Leaf) time.Duration { return l.Certificate.NotAfter.Sub(l.Certificate.NotBefore) }
 	w := bootstrapped(t)

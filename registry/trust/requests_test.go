@@ -103,7 +103,7 @@ func TestDueCertificates(t *testing.T) {
 	t.Run("signer", func(t *testing.T) {
 		w := bootstrapped(t)
 		w.now = w.assess().SignerDue
-		w.leaf("server").Policy.Profile.Validity = time.Minute // Whatever leaves do.
+		w.leaf("server").Policy.Profile.Validity = time.Minute // However long leaves live.
 		if a := w.assess(); a.Actions[0].Kind != GenerateNext || !strings.Contains(a.Actions[0].Reason, "due for renewal") {
 			t.Errorf("actions %+v", a.Actions)
 		}
@@ -126,8 +126,8 @@ func TestDueCertificates(t *testing.T) {
 	})
 }
 
-// compromised is a world in which the key of the active CA was declared compromised, its successor is published and
-// nobody has loaded it.
+// compromised returns a world whose active CA was declared compromised. Its successor is published, but not loaded
+// yet.
 func compromised(t *testing.T) *world {
 	w := bootstrapped(t)
 	w.requestCompromised("a laptop was stolen")
@@ -169,7 +169,7 @@ func TestCompromisedIsRecordedAndCleared(t *testing.T) {
 	}
 }
 
-// TestCompromisedSignsOnlyWhatIsGone: nothing that still works gets another leaf of the compromised CA.
+// TestCompromisedSignsOnlyWhatIsGone: the compromised CA signs only leaves that are missing or no longer work.
 func TestCompromisedSignsOnlyWhatIsGone(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -242,7 +242,7 @@ func TestCompromisedIsNotPaced(t *testing.T) {
 	}
 }
 
-// TestAbortOfACompromisedRotation: the old CA goes on, and may sign again.
+// TestAbortOfACompromisedRotation: the old CA stays, and may sign again.
 func TestAbortOfACompromisedRotation(t *testing.T) {
 	w := compromised(t)
 	w.abort()
@@ -261,7 +261,7 @@ func TestAbortOfACompromisedRotation(t *testing.T) {
 	}
 }
 
-// TestCompromisedRotationBeginsAnew: a compromised CA is never left in its place, whatever became of its successor.
+// TestCompromisedRotationBeginsAnew: a compromised CA is always replaced, whatever became of its successor.
 func TestCompromisedRotationBeginsAnew(t *testing.T) {
 	w := compromised(t)
 	w.d.Signer.Next = nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPreviousKeysAreDestroyedInRetiringOnly: a rotation that somebody begins by hand between the last two steps of
-// another one comes to its own end first.
+// TestPreviousKeysAreDestroyedInRetiringOnly: a person starts a rotation by hand between the last two steps of
+// another one. The new rotation completes first.
 func TestPreviousKeysAreDestroyedInRetiringOnly(t *testing.T) {
 	w := bootstrapped(t)
 	inStage(Retiring)(w)

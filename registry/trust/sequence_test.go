@@ -16,14 +16,15 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestSequencesOfEdits: no chain of single edits that the guard allows, each by anybody who may make it, and of what the
-// controller does meanwhile, removes an anchor that a live leaf needs, or makes a step possible that is not proven.
+// TestSequencesOfEdits draws admitted single edits, with the controller's actions between them. No sequence removes an
+// anchor that a live leaf needs, or makes an unproven step possible.
 func TestSequencesOfEdits(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) { playsEdits(rt, configurationRules(), nil) })
 }
 
-// TestSequencesFindMissingRules plays without one rule at a time, and with the edits that it is about more often: the promise
-// does not hold by itself. What no process of a fleet depends on, such as an aggregate, is told by the tables alone.
+// TestSequencesFindMissingRules omits one rule at a time, and tries the edits that it concerns more often. The
+// promise must break. Rules on which no process of a fleet depends, such as those of an aggregate, are tested by
+// tables only.
 func TestSequencesFindMissingRules(t *testing.T) {
 	for rule, edits := range map[string][]string{
 		"a rotation must keep its objects":         {"domain dropped", "bundle renamed"},
@@ -48,7 +49,7 @@ func TestSequencesFindMissingRules(t *testing.T) {
 	}
 }
 
-// hunt is a test that is meant to fail.
+// hunt is a test that is expected to fail.
 type hunt struct {
 	rapid.TB
 	found string
@@ -70,13 +71,13 @@ func (h *hunt) Failed() bool                      { return h.found != "" }
 func (h *hunt) Logf(string, ...any)               {}
 func (h *hunt) Log(...any)                        {}
 
-// sequence is a tale in which people edit whatever they may, one object at a time.
+// sequence is a tale in which people make every edit that the guard admits, one object at a time.
 type sequence struct {
 	*tale
 	rules []configurationRule
-	// often are the edits of the configuration that are tried more often.
+	// often are the only edits of the configuration to try, nil for all.
 	often []string
-	// unguarded says that nobody claims the bundle any more.
+	// unguarded is set once no configuration claims the bundle.
 	unguarded bool
 }
 
@@ -153,10 +154,10 @@ func (s *sequence) asks(rt *rapid.T) {
 	s.fleet.request("test")
 }
 
-// everybody loads and is observed, and the controller does what there is to do then.
+// everybody makes all processes load and be observed, and then performs all actions.
 func (s *sequence) everybody(rt *rapid.T) { s.follow(rt, nil) }
 
-// allButOne load and are observed, likewise.
+// allButOne is everybody without one process.
 func (s *sequence) allButOne(rt *rapid.T) { s.follow(rt, s.draw(rt)) }
 
 func (s *sequence) follow(rt *rapid.T, laggard *process) {
@@ -178,7 +179,7 @@ func (s *sequence) follow(rt *rapid.T, laggard *process) {
 	}
 }
 
-// byHand are edits of one Secret or ConfigMap, as somebody makes them who knows the protocol.
+// byHand makes one edit of a Secret or ConfigMap, as a person does who knows the protocol.
 func (s *sequence) byHand(rt *rapid.T) {
 	edits := map[string]func(d *Domain){
 		"the oldest anchor removed": func(d *Domain) { d.Bundle.Anchors = d.Bundle.Anchors[min(1, len(d.Bundle.Anchors)):] },
@@ -213,8 +214,8 @@ func (s *sequence) byHand(rt *rapid.T) {
 	}
 }
 
-// configures makes one edit of the configuration, which the guard may refuse. What is allowed at rest is only tried where it is
-// no word about who counts: that is the operator's.
+// configures makes one edit of the configuration, which the guard may refuse. At rest it tries only edits that do
+// not change which members count, because the operator may change that.
 func (s *sequence) configures(rt *rapid.T) {
 	if s.unguarded {
 		rt.Skip("nothing is configured")
@@ -253,14 +254,14 @@ func (s *sequence) configures(rt *rapid.T) {
 		s.configured = s.d.Parties
 	}
 	s.d.Parties = d.Parties
-	// What is no leaf of the domain any more is presented all the same.
+	// A leaf that was removed from the domain is still presented.
 	s.d.Leaves = slices.DeleteFunc(slices.Clone(s.d.Leaves), func(l Leaf) bool {
 		return !slices.ContainsFunc(d.Leaves, func(kept Leaf) bool { return kept.Name == l.Name })
 	})
 	s.d.Released = d.Released
 }
 
-// configuration is that of the moment, every object of which consents to it.
+// configuration returns the present one, to which all objects consent.
 func (s *sequence) configuration() *Configured {
 	d := s.clone()
 	d.Released = slices.Clone(d.Released)
@@ -286,12 +287,12 @@ func (s *sequence) configuration() *Configured {
 const liar = "liar"
 
 type sequenceEdit struct {
-	// atRest says that the edit is tried at rest, too; gone that it drops the domain.
+	// atRest edits are also tried at rest. gone edits drop the domain.
 	atRest, gone bool
 	make         func(s *sequence, d *Domain, party string) bool
 }
 
-// ofParty edits a party, if the configuration has it.
+// ofParty edits a party if it is configured.
 func ofParty(change func(p *Party) bool) func(*sequence, *Domain, string) bool {
 	return func(_ *sequence, d *Domain, party string) bool {
 		p := d.Party(party)
@@ -299,7 +300,6 @@ func ofParty(change func(p *Party) bool) func(*sequence, *Domain, string) bool {
 	}
 }
 
-// withoutLeaf has the configuration not claim the leaf of a party.
 func withoutLeaf(d *Domain, name string) bool {
 	before := len(d.Leaves)
 	d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Name == name && l.Present })
@@ -375,7 +375,7 @@ var sequenceEdits = map[string]sequenceEdit{
 	}},
 }
 
-// lies has a liar answer and report, wherever the configuration asks it, that everybody has loaded everything.
+// lies makes a liar report, wherever the configuration asks it, that everything is loaded.
 func (s *sequence) lies(rt *rapid.T) {
 	lied := false
 	for i := range s.d.Parties {

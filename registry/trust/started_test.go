@@ -20,26 +20,26 @@ var (
 	jobWorkload = Workload{StatefulSet, "job"}
 )
 
-// startWorld is a world whose client-a are pods that read their files only when they start, behind a gate.
+// startWorld is a world whose client-a are pods that read their files only at their start, behind a gate.
 type startWorld struct {
 	*world
-	// templates are the annotations of the templates.
+	// templates are the annotations of the pod templates.
 	templates map[Workload]map[string]string
 	// trusted and presented are what the processes have really loaded.
 	trusted   map[string][]pki.Fingerprint
 	presented map[string]*pki.Certificate
-	// cached is the bundle that kubelet mounts in place of the present one, nil if it does not lag.
+	// cached is the bundle that kubelet mounts instead of the present one, nil if it does not lag.
 	cached []pki.Fingerprint
-	// contents that the bundle had, by the number which is their hash. Of those that a gate lets past kubelet mounts the
-	// earliest if it lags.
+	// contents are the former and present contents of the bundle. Their index is their hash. If kubelet lags, it
+	// mounts the earliest of those that a gate admits.
 	contents [][]pki.Fingerprint
 	lags     bool
-	// restarts of workloads, and how many pods were ever made.
+	// restarts of workloads. made is the number of pods made so far.
 	restarts []Restart
 	made     int
 }
 
-// newStartWorld is stable, with one pod of each of these workloads, which have started with what there is.
+// newStartWorld returns a stable world with one pod of each workload, started with the present content.
 func newStartWorld(t rapid.TB, workloads ...Workload) *startWorld {
 	w := &startWorld{world: newWorld(t), templates: map[Workload]map[string]string{}, trusted: map[string][]pki.Fingerprint{}, presented: map[string]*pki.Certificate{}}
 	w.d.Parties[1] = Party{
@@ -60,7 +60,7 @@ func newStartWorld(t rapid.TB, workloads ...Workload) *startWorld {
 
 func (w *startWorld) starters() *Party { return w.d.Party("client-a") }
 
-// hash gives the objects the hashes of what they hold. A content of the bundle names those before it, so that none comes back.
+// hash updates the content hashes of the objects. The bundle also names its superseded contents.
 func (w *startWorld) hash() {
 	b, anchors := &w.d.Bundle, w.anchors()
 	if n := len(w.contents); n == 0 || !slices.Equal(w.contents[n-1], anchors) {
@@ -76,7 +76,7 @@ func (w *startWorld) hash() {
 	}
 }
 
-// content are the annotations of a template that is up to date.
+// content returns the annotations of a template that is up to date.
 func (w *startWorld) content() map[string]string {
 	w.hash()
 	return map[string]string{
@@ -93,7 +93,8 @@ func (w *startWorld) due() []Restart {
 	return Restarts(&w.d, w.now, progress)
 }
 
-// scaleUp makes a pod of a workload. It passes its gates if the leaf that it names is there, and the bundle or a later one.
+// scaleUp makes a pod of a workload. It passes its gates if its named leaf exists, and the named bundle or a later
+// one.
 func (w *startWorld) scaleUp(workload Workload) {
 	w.made++
 	m := Member{
@@ -117,7 +118,7 @@ func (w *startWorld) scaleUp(workload Workload) {
 	w.run(&p.Members[len(p.Members)-1])
 }
 
-// run starts the containers of a pod, which load what is mounted: that is what there is, behind a gate.
+// run starts the containers of a pod, which load what is mounted.
 func (w *startWorld) run(m *Member) {
 	m.Pod = &Pod{Started: true, Process: fmt.Sprint(m.Instance, "/", len(w.trusted))}
 	m.RestartedAt = w.now
@@ -127,7 +128,6 @@ func (w *startWorld) run(m *Member) {
 	}
 }
 
-// anchors of the bundle.
 func (w *startWorld) anchors() (out []pki.Fingerprint) {
 	for _, ca := range w.d.Bundle.Anchors {
 		out = append(out, ca.Fingerprint)
@@ -135,7 +135,7 @@ func (w *startWorld) anchors() (out []pki.Fingerprint) {
 	return out
 }
 
-// refused says who of those that run does not accept what is presented to it, "" if all do.
+// refused returns a running process that does not accept a leaf presented to it, "" if there is none.
 func (w *startWorld) refused() string {
 	signer := func(leaf *pki.Certificate) pki.Fingerprint {
 		for fingerprint, pair := range w.keys {
@@ -158,7 +158,7 @@ func (w *startWorld) refused() string {
 	return ""
 }
 
-// look observes the pods as registry/podcontent does: what was seen stays, and what is current is proven.
+// look observes the pods as registry/podcontent does: earlier observations stay, and current contents are proven.
 func (w *startWorld) look() {
 	content := w.content()
 	for i := range w.starters().Members {
@@ -213,7 +213,6 @@ func (w *startWorld) restart() bool {
 	return len(due) > 0
 }
 
-// gone proves that a pod which may be in the roster is gone.
 func (w *startWorld) gone(m *Member) {
 	absences := map[string]string{}
 	maps.Copy(absences, w.d.Absences)
@@ -222,7 +221,7 @@ func (w *startWorld) gone(m *Member) {
 	w.d.Absences = absences
 }
 
-// follow goes on until nothing is left to do: actions, restarts and looks, and whoever reloads.
+// follow repeats actions, restarts, observations and reloads until nothing is left to do.
 func (w *startWorld) follow() {
 	for range 20 {
 		w.now = w.now.Add(time.Second)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// steps are the files of each step of an assessment, in their order, then the entry points that use the last one.
+// steps lists the files of each step of an assessment in order, then the entry points that use the last step.
 var steps = []struct {
 	name  string
 	files []string
@@ -32,7 +32,7 @@ var steps = []struct {
 	}},
 }
 
-// unknown stands for the packages that are imported: this test asks about none of them.
+// unknown imports every package as empty: this test needs no declarations of other packages.
 type unknown struct{}
 
 func (unknown) Import(path string) (*types.Package, error) {
@@ -41,7 +41,7 @@ func (unknown) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// TestStepsReferToNoLaterStep: no file refers to what a later step declares.
+// TestStepsReferToNoLaterStep: no file refers to a declaration of a later step.
 func TestStepsReferToNoLaterStep(t *testing.T) {
 	stepOf := map[string]int{}
 	for i, step := range steps {
@@ -69,7 +69,7 @@ func TestStepsReferToNoLaterStep(t *testing.T) {
 		files = append(files, f)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	// What other packages declare is unknown, and an error.
+	// References to other packages are type errors. Ignore them.
 	config := types.Config{Importer: unknown{}, Error: func(error) {}}
 	pkg, _ := config.Check("certrotation.dev/registry/trust", fset, files, info)
 	arrows := 0

@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/truststore"
 )
 
-// stores are two trust stores, and javaWorld a domain at rest that has them.
+// stores are two trust stores. javaWorld is a domain at rest that has them.
 var stores = []TrustStore{
 	{Key: "truststore.jks", Format: truststore.JKS, Password: "changeit"},
 	{Key: "truststore.p12", Format: truststore.PKCS12, Password: "changeit"},
@@ -37,8 +37,8 @@ func digestsOf(stores []TrustStore, anchors []*pki.Certificate) map[string]strin
 	return out
 }
 
-// TestStoresAreWrittenWithTheBundle plays a rotation: no write of the bundle leaves the trust stores behind, and none is for
-// them alone.
+// TestStoresAreWrittenWithTheBundle: during a rotation, every write of the bundle updates the trust stores, and no
+// write is for them alone.
 func TestStoresAreWrittenWithTheBundle(t *testing.T) {
 	w := javaWorld(t)
 	w.request("test")

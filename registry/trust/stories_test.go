@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestRosterStories: who counts does not change because somebody stops naming it.
+// TestRosterStories: a member still counts when the configuration no longer names it.
 func TestRosterStories(t *testing.T) {
 	begun := func(f *fleet) error {
 		f.request("test")
@@ -90,7 +90,7 @@ func TestRosterStories(t *testing.T) {
 			if err := begun(f); err != nil {
 				return err
 			}
-			// What a registry of Secrets still shows of it: the live leaf, of nobody's policy.
+			// The inventory still shows the live leaf, without a policy.
 			f.leaf("client-0").Unnamed = true
 			f.remove("client-0")
 			if err := f.followedBy("client-0"); err != nil {
@@ -101,7 +101,7 @@ func TestRosterStories(t *testing.T) {
 	})
 }
 
-// TestProcessStories: a member is all of its processes, and evidence ends.
+// TestProcessStories: a member is all of its processes, and evidence expires.
 func TestProcessStories(t *testing.T) {
 	stale := func(age time.Duration) func(f *fleet) error {
 		return func(f *fleet) error {
@@ -111,7 +111,7 @@ func TestProcessStories(t *testing.T) {
 			}
 			before := f.d.Bundle.Anchors[:1]
 			f.loadAll()
-			// Its report was true once; it came back from an older disk without a word.
+			// The report was true, but the process was restored from an older disk.
 			p := f.process("client-0")
 			p.trust = slices.Clone(before)
 			f.now = f.now.Add(age)
@@ -167,7 +167,7 @@ func TestProcessStories(t *testing.T) {
 			f.loadAll()
 			p := f.process("client-0")
 			p.trust = slices.Clone(before)
-			// What an acknowledgement said is no word of a rollout.
+			// An acknowledgement proves nothing about a rollout.
 			f.d.Roster, p.party.Kind = nil, StaticPodRevision
 			if err := f.followedBy("client-0"); err != nil {
 				return err
@@ -187,7 +187,7 @@ func TestProcessStories(t *testing.T) {
 			}
 			before := f.d.Bundle.Anchors[:1]
 			f.loadAll()
-			// It was seen once, and comes back from an older disk when nobody looks any more.
+			// The process was observed once, and is restored from an older disk after the evidence kind changed.
 			p := f.process("server-0")
 			p.trust = slices.Clone(before)
 			p.party.Kind = None
@@ -215,11 +215,11 @@ func TestProcessStories(t *testing.T) {
 	})
 }
 
-// TestCertificateStories: an anchor is key, name and end, and a chain is a chain.
+// TestCertificateStories: anchors differ by key, name or end, and chains may have intermediates.
 func TestCertificateStories(t *testing.T) {
 	tellAll(t, []story{
 		{name: "a CA is renewed with its key and name", former: func(d *Domain) {
-			// One is taken for the other.
+			// Take one for the other.
 			twin := func(ca *pki.Certificate) bool { return sameKey(ca, d.Signer.Active) && !same(ca, d.Signer.Active) }
 			d.Bundle.Anchors = slices.DeleteFunc(slices.Clone(d.Bundle.Anchors), twin)
 			eachObservation(func(_ *Party, o *Observation) { o.Trusts = append(o.Trusts, d.Signer.Active.Fingerprint) })(d)
@@ -234,7 +234,7 @@ func TestCertificateStories(t *testing.T) {
 			for _, p := range f.processes {
 				f.observe(p)
 			}
-			// They load their leaves, but not the bundle.
+			// The processes load their leaves, but not the bundle.
 			for range 4 {
 				if err := f.settled(); err != nil {
 					return err
@@ -279,7 +279,7 @@ func TestCertificateStories(t *testing.T) {
 	})
 }
 
-// TestAbsenceStories: nothing irreversible follows from what is lacking, or from time alone.
+// TestAbsenceStories: nothing irreversible follows from missing objects, or from time alone.
 func TestAbsenceStories(t *testing.T) {
 	tellAll(t, []story{
 		{name: "all Secrets are deleted while processes live", former: func(d *Domain) {
@@ -363,7 +363,7 @@ func TestAbsenceStories(t *testing.T) {
 	})
 }
 
-// TestClocksThatComeBack: all clocks have jumped together, so that none of them tells; what was recorded does.
+// TestClocksThatComeBack: all clocks jumped together, so none of them shows it. The recorded times do.
 func TestClocksThatComeBack(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
 	f.now = f.now.Add(20 * day)
@@ -373,7 +373,7 @@ func TestClocksThatComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.now = f.now.Add(-20 * day)
-	// A CA that looks as if it had been there all the time.
+	// Let the CA look old enough.
 	f.d.Signer.Active = f.raw(f.d.Signer.Active, func(c *x509.Certificate) { c.NotBefore = start.Add(-day) }, nil)
 	f.request("again")
 	if a := f.assess(); len(a.Actions) > 0 || a.ProblemOf("Secret/signer") == nil || a.ProblemOf("Secret/signer").Reason != ReasonClockSkewed {
@@ -385,7 +385,7 @@ func TestClocksThatComeBack(t *testing.T) {
 	}
 }
 
-// join adds a member of a node that cannot run before it has its leaf.
+// join adds a node's member that cannot run before it has its leaf.
 func (f *fleet) join(name, uid string) {
 	leaf := *f.leaf("server-0")
 	leaf.Object, leaf.Certificate, leaf.Authorities = Object{Name: name}, nil, nil
@@ -396,7 +396,7 @@ func (f *fleet) join(name, uid string) {
 	p := *f.party("server-0")
 	p.Name, p.Members = name, []Member{m}
 	f.d.Parties = append(f.d.Parties, p)
-	// They verify each other, as members of etcd do.
+	// The members verify each other, like etcd members.
 	for _, server := range []string{"server-0", name} {
 		f.party(server).Verifies = append(slices.Clone(f.party(server).Verifies), "server-0", name)
 	}
@@ -414,7 +414,7 @@ func (f *fleet) join(name, uid string) {
 	f.processes = append(f.processes, &process{party: last, member: &last.Members[0], leaves: map[string]*pki.Certificate{}, down: true})
 }
 
-// comesUp: the member has its leaf, starts with what is published, and the rotation ends.
+// comesUp requires that the member gets its leaf and starts, and that the rotation ends.
 func (f *fleet) comesUp(name string) error {
 	l := f.leaf(name)
 	if l.Certificate == nil || policyDifference(l.Certificate, l.Policy.Profile) != "" {

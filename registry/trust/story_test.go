@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// story is a fault that the former model had. It is told twice: to the model as it is, to which it must not happen, and to
-// the model with former, which takes away what it did not know, and to which it must.
+// story is a fault that the model must prevent. It runs twice: the model must pass it, and must fail it after
+// former has removed the facts that prevent the fault.
 type story struct {
 	name   string
 	former func(*Domain)
@@ -43,7 +43,7 @@ func tellAll(t *testing.T, stories []story) {
 	}
 }
 
-// settled performs what there is to do, and says which promise was broken meanwhile.
+// settled performs all actions, and returns the first broken promise.
 func (f *fleet) settled() error {
 	for range 60 {
 		actions := f.assess().Actions
@@ -58,7 +58,7 @@ func (f *fleet) settled() error {
 	return errors.New("no end of actions")
 }
 
-// followedBy has everybody but the laggards load and be observed until nothing changes any more.
+// followedBy makes all processes but the laggards load and be observed, until nothing changes any more.
 func (f *fleet) followedBy(laggards ...string) error {
 	for range 8 {
 		if err := f.settled(); err != nil {
@@ -78,7 +78,7 @@ func (f *fleet) followedBy(laggards ...string) error {
 	return nil
 }
 
-// holds says what is wrong if the rotation does not wait with this reason.
+// holds fails unless the rotation waits for this reason.
 func (f *fleet) holds(reason Reason) error {
 	a := f.assess()
 	if !a.InFlight() || !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Reason == reason }) {
@@ -87,7 +87,7 @@ func (f *fleet) holds(reason Reason) error {
 	return nil
 }
 
-// ends says what is wrong if the rotation has not come to its end.
+// ends fails unless the rotation has ended.
 func (f *fleet) ends() error {
 	if a := f.assess(); a.Stage != Stable || len(f.d.Bundle.Anchors) != 1 {
 		return fmt.Errorf("it does not end: stage %s, blockers %+v, done %v", a.Stage, a.Blockers, f.done)
@@ -95,23 +95,24 @@ func (f *fleet) ends() error {
 	return nil
 }
 
-// remove takes a party out of the configuration. Its process lives on.
+// remove removes a party from the configuration. Its process keeps running.
 func (f *fleet) remove(party string) {
 	f.d.Parties = slices.DeleteFunc(slices.Clone(f.d.Parties), func(p Party) bool { return p.Name == party })
 }
 
-// onNode makes the member of a party that of a node.
+// onNode makes the member of a party a node's member.
 func (f *fleet) onNode(party, uid string) {
 	f.party(party).Members[0].Instance = uid
 }
 
-// forgetsTheRoster makes of the record what the configuration says at this moment.
+// forgetsTheRoster replaces the roster by the present configuration.
 func forgetsTheRoster(d *Domain) {
 	d.Roster = nil
 	d.Roster = newChoice(decide(d, start)).record
 }
 
-// nobodyIsEverybody is the former rule as a configuration: what nobody verifies or presents needs no evidence.
+// nobodyIsEverybody adds a party without evidence that verifies and presents all leaves. Then a leaf without other
+// verifiers or holders needs no evidence.
 func nobodyIsEverybody(d *Domain) {
 	p := Party{Name: "nobody", Kind: None, Members: []Member{{Name: "nobody"}}}
 	for i := range d.Leaves {
@@ -122,7 +123,7 @@ func nobodyIsEverybody(d *Domain) {
 	forgetsTheRoster(d)
 }
 
-// believesTheLast takes the last observation of a member for all of its processes.
+// believesTheLast applies the last observation of a member to all of its processes.
 func believesTheLast(d *Domain) {
 	for i := range d.Parties {
 		for k := range d.Parties[i].Members {

@@ -19,7 +19,7 @@ var guard = InjectionTarget{Kind: "ValidatingWebhookConfiguration", Name: "guard
 
 const settling = 10 * time.Second
 
-// webhook is a domain whose server is verified by kube-apiserver through one target, at rest or as far as a next CA is published.
+// webhook returns a domain whose server kube-apiserver verifies by the CA bundle of one target.
 func webhook(t *testing.T) *world {
 	w := bootstrapped(t)
 	w.d.Bundle.InjectInto = []InjectionTarget{guard}
@@ -29,7 +29,7 @@ func webhook(t *testing.T) *world {
 	return w
 }
 
-// holds has the target seen to hold these anchors since then.
+// holds records that the target holds these anchors since then.
 func (w *world) holds(since time.Time, anchors ...*pki.Certificate) {
 	o := Observation{Instance: "uid", Kind: CABundle, ObservedAt: w.now, Expires: w.now.Add(lease), StartedAt: since}
 	for _, ca := range anchors {
@@ -59,7 +59,7 @@ func TestTrustByCABundle(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		see  func(w *world)
-		// proven from the moment after, zero for never; reason and says are from before it.
+		// proven after this time, zero for never. reason and says apply until then.
 		after  time.Duration
 		reason Reason
 		says   string
@@ -141,8 +141,8 @@ func TestHeldSince(t *testing.T) {
 	}
 }
 
-// TestRotationWaitsForTheTarget: no leaf is signed before the target holds the next CA and the delay has passed; the assessment
-// says when to look again.
+// TestRotationWaitsForTheTarget: no leaf is signed before the target has held the next CA for the settling time.
+// The assessment sets the recheck accordingly.
 func TestRotationWaitsForTheTarget(t *testing.T) {
 	w := webhook(t)
 	w.holds(w.now.Add(-time.Hour), w.d.Signer.Active)
@@ -169,8 +169,8 @@ func TestRotationWaitsForTheTarget(t *testing.T) {
 	}
 }
 
-// TestTargetIsLeftOut: a target that is taken out of injectInto in flight is followed no more, and kube-apiserver goes on to verify
-// by what it holds. So it counts until it is put back, waived, or proven not to exist.
+// TestTargetIsLeftOut: a target that is removed from injectInto during a rotation is no longer updated, but
+// kube-apiserver still verifies by its anchors. So it counts until it is restored, waived, or proven not to exist.
 func TestTargetIsLeftOut(t *testing.T) {
 	for _, test := range []struct {
 		name string

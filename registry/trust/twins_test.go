@@ -12,18 +12,19 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// otherIdentifier is a CA with the key and the name of another one, and another subject key identifier, as some issuers renew theirs.
-// The leaves of either name its identifier, so that OpenSSL finds no issuer in the other.
+// otherIdentifier returns a CA with the same key and name, and another subject key identifier, as some issuers
+// renew theirs. Each leaf names the identifier of its own issuer, so OpenSSL does not accept the other CA as its
+// issuer.
 func otherIdentifier(w *world, ca *pki.Certificate) *pki.Certificate {
 	return w.renewed(ca, func(c *x509.Certificate) { c.SubjectKeyId, c.AuthorityKeyId = []byte("another identifier"), nil })
 }
 
-// longerLived is a CA as most issuers renew theirs with its key: only its validity is another one.
+// longerLived returns a CA that differs only in its validity, as most issuers renew theirs with the same key.
 func longerLived(w *world, ca *pki.Certificate) *pki.Certificate {
 	return w.renewed(ca, func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(365 * day) })
 }
 
-// renewed is a changed CA with the key of another one.
+// renewed returns a changed CA with the same key.
 func (w *world) renewed(ca *pki.Certificate, change func(*x509.Certificate)) *pki.Certificate {
 	made := w.raw(ca, change, nil)
 	key, err := w.keys[ca.Fingerprint].KeyPEM()
@@ -38,8 +39,9 @@ func (w *world) renewed(ca *pki.Certificate, change func(*x509.Certificate)) *pk
 	return made
 }
 
-// TestRenewedWithAnotherIdentifier: past the guard the active CA is replaced by one of its key and name, with another identifier. The
-// former anchor is needed until every leaf that names the former identifier is reissued, and presented.
+// TestRenewedWithAnotherIdentifier: past the guard, a CA with the same key and name but another identifier
+// replaces the active one. The former anchor stays until every leaf that names the former identifier is reissued,
+// and presented.
 func TestRenewedWithAnotherIdentifier(t *testing.T) {
 	w := bootstrapped(t)
 	former := w.d.Signer.Active
@@ -81,8 +83,8 @@ func TestRenewedWithAnotherIdentifier(t *testing.T) {
 	}
 }
 
-// TestIdentifierOfAnAnchorThatIsGone: the former anchor has left the bundle already, so that nothing but the identifier says that a leaf
-// is of another certificate of its issuer.
+// TestIdentifierOfAnAnchorThatIsGone: the former anchor has already left the bundle. Only the identifier shows
+// that a leaf belongs to another certificate of its issuer.
 func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {
 	w := bootstrapped(t)
 	renewed := otherIdentifier(w, w.d.Signer.Active)
@@ -98,9 +100,10 @@ func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {
 	}
 }
 
-// TestRenewedWithItsKey: the active CA is replaced by one of its key, name and identifier that lives longer, which the guard admits. Who
-// can show the new one does, and the former one leaves. A probe never can: the CA is replaced by one with another key, before the
-// leaves end with the former one. A handshake of a probe proves no more than a list.
+// TestRenewedWithItsKey: a CA with the same key, name and identifier but a longer validity replaces the active
+// one, which the guard admits. If members can show the new CA, the former anchor is removed. A probe cannot tell
+// the two apart, by a list or by handshakes. Then a rotation to another key follows, before the leaves end with
+// the former CA.
 func TestRenewedWithItsKey(t *testing.T) {
 	for name, tt := range map[string]struct {
 		server  EvidenceKind
@@ -156,8 +159,8 @@ func TestRenewedWithItsKey(t *testing.T) {
 	}
 }
 
-// TestWaiverBesideATwin: whether a waiver is for this rotation is told by the CAs alone. While it was told by what members show, which
-// depends on their waivers, the first waiver of a server beside a CA that was renewed with its key ended the process.
+// TestWaiverBesideATwin: only the CAs decide whether a waiver is for this rotation. Deciding by what members show
+// would recurse without end, because that depends on their waivers.
 func TestWaiverBesideATwin(t *testing.T) {
 	w := newWorld(t)
 	w.party("server").Kind = TLSProbe
@@ -178,8 +181,8 @@ func TestWaiverBesideATwin(t *testing.T) {
 	}
 }
 
-// TestRenewedWithItsKeyAndShownByRenewal: a leaf that is older than the renewed CA shows nothing of it, so it is reissued, and not waited for
-// until it is due.
+// TestRenewedWithItsKeyAndShownByRenewal: a leaf older than the renewed CA proves nothing about that CA. So it is
+// reissued at once, not when it is due.
 func TestRenewedWithItsKeyAndShownByRenewal(t *testing.T) {
 	w := newWorld(t)
 	w.party("server").Kind = Acknowledgement

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unlistedWorld is a domain whose leaves no Secret holds.
+// unlistedWorld returns a domain whose leaves are in no Secret.
 func unlistedWorld(t *testing.T) *world {
 	w := newWorld(t)
 	w.d.Leaves, w.d.Unlisted = nil, &Unlisted{Drain: time.Hour}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRefusedWrites: what the API server refuses is a blocker, and nothing else waits for it.
+// TestRefusedWrites: a write that the API server refuses becomes a blocker, and delays nothing else.
 func TestRefusedWrites(t *testing.T) {
 	f := mutual(t)
 	f.requestFor("client-0", "")
@@ -34,7 +34,7 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestUnwritableObjects: what cannot be written is named, and what hangs on it waits.
+// TestUnwritableObjects: a blocker names each object that cannot be written, and only dependent steps wait.
 func TestUnwritableObjects(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -55,15 +55,15 @@ func TestWaiver(t *testing.T) {
 	}
 }
 
-// waive passes over a member, as the API does.
+// waive adds a waiver as the API does.
 func (w *world) waive(party string) {
 	w.d.Waivers = append(w.d.Waivers, Waiver{
 		Party: party, Member: w.member(party).Name, Reason: "it is broken", By: "jane", Expires: w.now.Add(time.Hour), RotatedFrom: RotatedFrom(&w.d),
 	})
 }
 
-// TestWaiverIsForOneRotation: from any stage in which it is given it is in force to the end of the rotation, through an abort, and not
-// in the next one.
+// TestWaiverIsForOneRotation: a waiver given in any stage is in force until the rotation ends, also through an
+// abort. It does not apply to the next rotation.
 func TestWaiverIsForOneRotation(t *testing.T) {
 	for name, give := range map[string]struct {
 		stage Stage

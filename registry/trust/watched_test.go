@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// jumps has the only clock that there is jump by 20 years, in a domain that was looked at just before.
+// jumps moves the only clock ahead by 20 years, right after a recorded look at the domain.
 func jumps(f *fleet) {
 	f.d.LookedAt = f.now
 	f.now = f.now.Add(20 * years)
 }
 
-// forgetsLooks is the former model, which knew no time but that of its clock.
+// forgetsLooks makes the model know only its own clock.
 func forgetsLooks(d *Domain) { d.LookedAt = time.Time{} }
 
-// wayBack is the edit that a problem of a clock that was ahead asks for, nil if it asks for none.
+// wayBack returns the edit that a problem of a clock that was ahead asks for, nil for none.
 func wayBack(p *Problem) func(*Domain) {
 	switch {
 	case strings.Contains(p.Message, "delete Secret/signer:"):
@@ -36,8 +36,8 @@ func wayBack(p *Problem) func(*Domain) {
 	return nil
 }
 
-// TestASingleClockJumps: whatever has expired by one clock alone, nothing that live processes need is taken away, and when the clock is
-// right again, everything is as it was. What was recorded by it meanwhile is deleted, as the problem says.
+// TestASingleClockJumps: if objects have expired by one clock alone, nothing that live processes need is removed.
+// Everything is as before once the clock is right, and what was recorded meanwhile is deleted as the problem says.
 func TestASingleClockJumps(t *testing.T) {
 	settlesAndComesBack := func(prepare func(f *fleet)) func(f *fleet) error {
 		return func(f *fleet) error {
@@ -86,7 +86,8 @@ func TestASingleClockJumps(t *testing.T) {
 	})
 }
 
-// TestTimeHasReallyPassed: who runs shows what it has loaded, and then the CAs that have expired while nobody looked are replaced.
+// TestTimeHasReallyPassed: CAs expired while the controller was away. They are replaced after running members have
+// shown what they loaded.
 func TestTimeHasReallyPassed(t *testing.T) {
 	w := bootstrapped(t)
 	w.d.LookedAt = w.now
@@ -112,7 +113,7 @@ func TestTimeHasReallyPassed(t *testing.T) {
 func TestUnsure(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// looked is how long before the end of the leaf somebody looked.
+		// looked is how long before the end of the leaf the last look was.
 		looked time.Duration
 		want   bool
 	}{
@@ -137,7 +138,8 @@ func TestUnsure(t *testing.T) {
 	}
 }
 
-// TestLookedOnlyByAClockThatIsBelieved: what is recorded of a look does not go on while the clock is doubted.
+// TestLookedOnlyByAClockThatIsBelieved: the recorded time of the last look does not advance while the clock is
+// doubted.
 func TestLookedOnlyByAClockThatIsBelieved(t *testing.T) {
 	w := bootstrapped(t)
 	w.d.LookedAt = w.now

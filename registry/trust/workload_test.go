@@ -18,11 +18,12 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestRestartsOfARotation: who never reloads is restarted once for trust and once for its leaf, or once for both.
+// TestRestartsOfARotation: pods that never reload are restarted once for trust and once for their leaf, or once
+// for both.
 func TestRestartsOfARotation(t *testing.T) {
 	for name, tt := range map[string]struct {
 		workloads []Workload
-		// first is who reloads before anything is restarted.
+		// first are the members that reload before any restart.
 		first []string
 		want  []Workload
 	}{
@@ -48,7 +49,7 @@ func TestRestartsOfARotation(t *testing.T) {
 			if tt.workloads == nil {
 				w.restart()
 			} else {
-				// One workload of the party, until its pods have shown their evidence.
+				// Restart one workload at a time, until its pods have shown their evidence.
 				for len(tt.first) == 0 && w.assess().Stage == Distributing && w.restart() {
 					if again := w.due(); len(again) > 0 {
 						t.Fatalf("due before there is evidence: %+v", again)
@@ -74,7 +75,8 @@ func TestRestartsOfARotation(t *testing.T) {
 	}
 }
 
-// TestWhatIsDue: the rules one by one, in a rotation whose anchor is published and that waits for the pod of a workload.
+// TestWhatIsDue tests each rule in a rotation whose anchor is published, and which waits for the pod of a
+// workload.
 func TestWhatIsDue(t *testing.T) {
 	stable := func(w *startWorld) {
 		for range 3 {
@@ -93,7 +95,7 @@ func TestWhatIsDue(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit func(w *startWorld)
 		due  bool
-		// waits says that a pod waits for it.
+		// waits is set if a pod waits for it.
 		waits bool
 	}{
 		"trust is waited for":                                   {func(*startWorld) {}, true, true},
@@ -197,8 +199,9 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
-// TestPodsThatStartAfterARotation: the last thing that a rotation does is to take the former CA out of the bundle, and the
-// templates name the bundle before that. Who starts then just starts, and the next rotation finds its way.
+// TestPodsThatStartAfterARotation: the last action of a rotation removes the former CA from the bundle, but
+// templates still name the content before. Pods that start then need no restart, and the next rotation restarts
+// them as usual.
 func TestPodsThatStartAfterARotation(t *testing.T) {
 	w := newStartWorld(t, webWorkload, jobWorkload)
 	rotate := func() {
@@ -238,8 +241,8 @@ func TestPodsThatStartAfterARotation(t *testing.T) {
 	}
 }
 
-// TestRestartThatIsUnderWay: a workload whose template has the content stays due until it is complete, and no other one of its
-// party is begun.
+// TestRestartThatIsUnderWay: a workload stays due until the restart is complete. Until then no other workload of
+// its party begins.
 func TestRestartThatIsUnderWay(t *testing.T) {
 	w := newStartWorld(t, webWorkload, jobWorkload)
 	w.request("test")
@@ -287,8 +290,8 @@ func TestRestartThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestStartedPodsAreNeverCutOff: whatever the order of things is, each process that runs accepts what is presented to it, and
-// nothing is restarted in vain.
+// TestStartedPodsAreNeverCutOff: in any order of events, each running process accepts what is presented to it. No
+// restart is in vain.
 func TestStartedPodsAreNeverCutOff(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) {
 		w := newStartWorld(rt, webWorkload, jobWorkload)
@@ -311,7 +314,7 @@ func TestStartedPodsAreNeverCutOff(t *testing.T) {
 			case "renew":
 				w.requestFor("client-a", "test")
 			case "scale":
-				// No kubelet lags by as much as lies between the publication of an anchor and its first use.
+				// No kubelet lags as long as the time from the publication of an anchor to its first use.
 				stage := w.assess().Stage
 				w.lags = (stage == Stable || stage == Distributing) && rapid.Bool().Draw(rt, "kubelet has cached a former bundle")
 				w.scaleUp(rapid.SampledFrom([]Workload{webWorkload, jobWorkload}).Draw(rt, "workload"))
@@ -322,7 +325,8 @@ func TestStartedPodsAreNeverCutOff(t *testing.T) {
 					w.starters().Members = slices.Delete(slices.Clone(pods), i, i+1)
 				}
 			case "crash":
-				// No gate is passed again: what is mounted is what there is, or still what the last start has found.
+				// A restarted container passes no gate. Kubelet mounts the present content, or still what the last
+				// start found.
 				if i := which.Draw(rt, "pod"); len(pods) > 0 && pods[i].Pod.Started {
 					if rapid.Bool().Draw(rt, "kubelet lags") {
 						w.cached = w.trusted[pods[i].Pod.Process]
@@ -345,8 +349,8 @@ func TestStartedPodsAreNeverCutOff(t *testing.T) {
 	})
 }
 
-// TestWithoutAGate: a pod that has started with what kubelet had cached counts as if it had not. That is why it is the weaker
-// proof.
+// TestWithoutAGate: without a gate, a pod that started with a cached bundle still counts as if it had loaded the
+// new one. That is why this proof is weaker.
 func TestWithoutAGate(t *testing.T) {
 	for name, lags := range map[string]bool{"kubelet mounts what there is": false, "kubelet mounts what it has cached": true} {
 		t.Run(name, func(t *testing.T) {
@@ -372,7 +376,7 @@ func TestWithoutAGate(t *testing.T) {
 	}
 }
 
-// TestPlanOfRestarts: a plan says who is restarted, and what is assumed.
+// TestPlanOfRestarts: the plan names the workloads to restart, and the assumptions.
 func TestPlanOfRestarts(t *testing.T) {
 	w := newStartWorld(t, webWorkload, jobWorkload)
 	texts := func() string {

@@ -15,19 +15,19 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// world is a trust domain whose actions are really performed, with real keys, and whose members load and present what
-// a test lets them.
+// world is a trust domain whose actions are really performed, with real keys. Its members load and present what
+// the test makes them load.
 type world struct {
 	t   rapid.TB
 	d   Domain
 	now time.Time
-	// keys of the CAs by fingerprint.
+	// keys of the CAs, by fingerprint.
 	keys map[pki.Fingerprint]*pki.Pair
-	// former, if set, takes away from what the model sees of the domain, so that it decides as it did before it knew better.
+	// former, if set, removes facts from the domain before each assessment.
 	former func(*Domain)
-	// beside says that leaves have anchors under ca.crt, by which their holders verify.
+	// beside is set if leaves have anchors in ca.crt, by which their holders verify.
 	beside bool
-	// requests that were ever made.
+	// requests is how many requests were made.
 	requests int
 	// done are the kinds and objects of the performed actions, in order.
 	done []string
@@ -35,7 +35,7 @@ type world struct {
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// newWorld is a mutual TLS service: a server that verifies two clients, which verify the server.
+// newWorld returns a mutual TLS service: a server and two clients that verify each other.
 func newWorld(t rapid.TB) *world {
 	policy := Policy{RenewAtPercent: 80, Profile: pki.Profile{
 		Key: pki.ECDSAP256, Validity: 5 * 365 * 24 * time.Hour, Backdate: 5 * time.Minute,
@@ -90,7 +90,7 @@ func (w *world) assess() *Assessment {
 	return Assess(seen, w.now)
 }
 
-// reload lets a member load the bundle and its leaves as they are now, and be observed.
+// reload makes members load the present bundle and leaves, and be observed.
 func (w *world) reload(parties ...string) {
 	for _, name := range parties {
 		m := w.member(name)
@@ -107,7 +107,7 @@ func (w *world) reload(parties ...string) {
 	}
 }
 
-// anchorsOf are those that a member loads: of the bundle, or of the Secret with its leaf.
+// anchorsOf returns the anchors that a member loads: from the bundle, or from the Secret of its leaf.
 func (w *world) anchorsOf(m *Member) []*pki.Certificate {
 	if w.beside && len(m.Holds) > 0 {
 		return w.leaf(m.Holds[0]).Anchors
@@ -115,15 +115,15 @@ func (w *world) anchorsOf(m *Member) []*pki.Certificate {
 	return w.d.Bundle.Anchors
 }
 
-// lease of evidence: longer than anything that a test of something else waits for.
+// lease of evidence. It outlasts the waits of all tests that are not about leases.
 const lease = 30 * day
 
-// probedMember presents a leaf at an address of its own.
+// probedMember returns a member that presents a leaf at its own address.
 func probedMember(name, leaf string) Member {
 	return Member{Name: name, Holds: []string{leaf}, Probes: []Probe{{Address: name + ":443", Presents: leaf}}}
 }
 
-// observation of a member that says nothing yet.
+// observation returns an empty one of a member.
 func (w *world) observation(kind EvidenceKind, m *Member) Observation {
 	o := Observation{Instance: "only", Kind: kind, ObservedAt: w.now, Expires: w.now.Add(lease)}
 	if len(m.Probes) > 0 {
@@ -134,7 +134,7 @@ func (w *world) observation(kind EvidenceKind, m *Member) Observation {
 
 func (w *world) reloadAll() { w.reload("server", "client-a", "client-b") }
 
-// step performs all actions of one assessment and says whether there were any.
+// step performs all actions of one assessment and reports whether there were any.
 func (w *world) step() bool {
 	actions := w.assess().Actions
 	for i := range actions {
@@ -143,7 +143,7 @@ func (w *world) step() bool {
 	return len(actions) > 0
 }
 
-// settle performs actions until there are none.
+// settle performs actions until none is left.
 func (w *world) settle() *Assessment {
 	for range 50 {
 		if !w.step() {
@@ -157,7 +157,8 @@ func (w *world) settle() *Assessment {
 func (w *world) perform(action *Action) {
 	s, b := &w.d.Signer, &w.d.Bundle
 	if action.Kind == RecordRoster {
-		// Written whenever something else changes who counts: counted_test.go is about that.
+		// Roster writes are not listed in done: any change of the members that count causes one. counted_test.go
+		// tests them.
 		roster, former := *action.Roster, w.d.Roster
 		w.d.Roster = &roster
 		w.witness(former)
@@ -205,7 +206,7 @@ func (w *world) perform(action *Action) {
 	w.annotate(action)
 }
 
-// witness gives the roster what is known of its members, as the records of evidence do.
+// witness copies the observations of members to their roster entries, as the evidence records do.
 func (w *world) witness(former *Roster) {
 	seen := map[string][]Observation{}
 	if former != nil {
@@ -256,7 +257,7 @@ func record(o *Object, m Metadata) {
 	maps.Copy(o.Labels, m.Labels)
 }
 
-// authority makes a CA; the clock moves on, as each generation has a subject of its own second.
+// authority makes a CA. The clock advances, because each generation is named after its own second.
 func (w *world) authority(p pki.Profile) *pki.Certificate {
 	w.now = w.now.Add(time.Second)
 	p.CommonName = pki.GenerationName(w.d.Namespace, w.d.Signer.Name, w.now)
@@ -281,7 +282,7 @@ func (w *world) issue(action *Action) {
 	record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.d.Recorded(w.now)))
 }
 
-// bootstrapped is a world in the stage Stable in which everybody has loaded everything.
+// bootstrapped returns a world in the stage Stable whose members have loaded everything.
 func bootstrapped(t rapid.TB) *world {
 	w := newWorld(t)
 	w.settle()
@@ -290,7 +291,7 @@ func bootstrapped(t rapid.TB) *world {
 	return w
 }
 
-// bootstrappedBeside is one whose leaves have anchors under ca.crt, by which everybody verifies who presents one.
+// bootstrappedBeside is bootstrapped with anchors in ca.crt, by which the holder of a leaf verifies.
 func bootstrappedBeside(t rapid.TB) *world {
 	w := newWorld(t)
 	w.beside = true
@@ -312,7 +313,7 @@ func (w *world) requestCompromised(reason string) {
 
 func (w *world) abort() { w.addRequest(Request{Kind: RequestAbort, Secret: w.d.Signer.Name}) }
 
-// addRequest records a request. One that stands already stays as it is.
+// addRequest records a request, and keeps an existing one.
 func (w *world) addRequest(r Request) {
 	r.Record = strings.ToLower(string(r.Kind)) + "." + r.Secret
 	if slices.ContainsFunc(w.d.Requests, func(other Request) bool { return other.Record == r.Record }) {
@@ -323,17 +324,17 @@ func (w *world) addRequest(r Request) {
 	w.d.Requests = append(slices.Clone(w.d.Requests), r)
 }
 
-// steps are what was done apart from the records of requests.
+// steps returns the performed actions without those on records of requests.
 func (w *world) steps() []string {
 	return slices.DeleteFunc(slices.Clone(w.done), func(done string) bool { return strings.HasPrefix(done, string(ClearRequest)) })
 }
 
-// asked says whether a request for an object waits for its answer.
+// asked reports whether a request for an object is pending.
 func (w *world) asked(name string) bool {
 	return slices.ContainsFunc(w.d.Requests, func(r Request) bool { return r.Kind == RequestRotate && r.Secret == name })
 }
 
-// clone copies what edits change.
+// clone returns a copy of the domain that edits may change.
 func (w *world) clone() *Domain {
 	d := w.d
 	d.Leaves = slices.Clone(w.d.Leaves)

@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// changeit is the password that Java has.
+// changeit is Java's default password.
 const changeit = "changeit"
 
 var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -53,7 +53,7 @@ func encode(t *testing.T, format Format, password string, anchors ...*pki.Certif
 	return encoded
 }
 
-// readPKCS12 and readJKS are the fingerprints of what the libraries read.
+// readPKCS12 and readJKS return the fingerprints that the libraries read.
 func readPKCS12(t *testing.T, data []byte, password string) []string {
 	t.Helper()
 	certificates, err := pkcs12.DecodeTrustStore(data, password)
@@ -151,13 +151,13 @@ func TestNoAnchors(t *testing.T) {
 	}
 }
 
-// TestProgramsReadThem has the programs that people use read the trust stores, as far as this machine has them.
+// TestProgramsReadThem reads the trust stores with keytool and openssl, if this machine has them.
 func TestProgramsReadThem(t *testing.T) {
 	anchors := []*pki.Certificate{authority(t, "demo_signer@1"), authority(t, "demo_signer@2")}
 	for _, program := range []struct {
 		format Format
 		args   []string
-		// entry stands in the output once for each anchor.
+		// entry occurs in the output once for each anchor.
 		entry string
 	}{
 		{PKCS12, []string{"keytool", "-list", "-storetype", "PKCS12", "-storepass", changeit, "-keystore"}, "trustedCertEntry"},

@@ -13,8 +13,8 @@ import (
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 )
 
-// BenchmarkUpstreamList and BenchmarkUpstreamWrites are upstream's benchmarks of storages, at
-// dimensions that a small machine can hold.
+// BenchmarkUpstreamList and BenchmarkUpstreamWrites run upstream's storage benchmarks, at sizes for a small
+// machine.
 func BenchmarkUpstreamList(b *testing.B) {
 	data := storagetesting.PrepareBenchmarkData(20, 100, 50)
 	s := &writable{Store: syncedStore(b, podConfig())}
@@ -30,7 +30,7 @@ func BenchmarkUpstreamWrites(b *testing.B) {
 	storagetesting.RunBenchmarkWriteThroughput(b.Context(), b, s, data, false, nil)
 }
 
-// filledStore holds n pods in namespaces of 100, and no history yet.
+// filledStore returns a store of n pods in namespaces of 100, without history.
 func filledStore(b *testing.B, n int) *Store {
 	b.Helper()
 	s := startStore(b, podConfig())
@@ -88,7 +88,7 @@ func BenchmarkList(b *testing.B) {
 	})
 }
 
-// BenchmarkFanOut measures a change until all watches have its event.
+// BenchmarkFanOut measures the time from a change until all watches have its event.
 func BenchmarkFanOut(b *testing.B) {
 	for _, watchers := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("watches=%d", watchers), func(b *testing.B) {
@@ -117,7 +117,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// BenchmarkApply measures a batch that changes every object, with nobody watching.
+// BenchmarkApply measures a batch that changes every object, without watches.
 func BenchmarkApply(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		s := filledStore(b, n)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/apis/example"
 )
 
-// TestConcurrentReadsAndWrites is for the race detector. What it asserts is that no reader
-// sees time go backwards, a batch in half, or a gap.
+// TestConcurrentReadsAndWrites is for the race detector. It also checks that no reader sees time go backwards,
+// half a batch, or a gap.
 func TestConcurrentReadsAndWrites(t *testing.T) {
 	const rounds, objects = 300, 10
 	s := syncedStore(t, podConfig())
@@ -40,7 +40,7 @@ func TestConcurrentReadsAndWrites(t *testing.T) {
 	readers.Wait()
 }
 
-// followToTheEnd watches until the pod "end" comes, and wants each round of each pod in order.
+// followToTheEnd watches until the pod "end" comes, and requires each round of each pod in order.
 func followToTheEnd(t *testing.T, s *Store, rounds int) {
 	w, err := s.Watch(t.Context(), "/pods", everything(fromVersion("1")))
 	if err != nil {

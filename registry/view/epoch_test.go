@@ -25,7 +25,7 @@ type etcdRevisions struct {
 	revision atomic.Uint64
 	calls    atomic.Int64
 	fail     atomic.Bool
-	// gate, if set, holds back each call until it can receive.
+	// gate, if set, blocks each call until it can receive.
 	gate chan struct{}
 }
 
@@ -50,7 +50,7 @@ func etcdAt(revision uint64) *etcdRevisions {
 	return e
 }
 
-// replica is a synced store with one pod, whose first epoch is source.revision+1.
+// replica returns a synced store with one pod, whose first epoch is source.revision+1.
 func replica(t *testing.T, source *etcdRevisions) (*Store, *testingclock.FakeClock) {
 	t.Helper()
 	clk := testingclock.NewFakeClock(time.Unix(1_700_000_000, 0))
@@ -74,7 +74,7 @@ func format(revision uint64) string {
 	return strconv.FormatUint(revision, 10)
 }
 
-// ways to ask a store about a revision; each returns the reason of the answer.
+// ways returns the ways to ask a store about a revision. Each returns the status reason of the answer.
 func ways() map[string]func(*testing.T, *Store, string) metav1.StatusReason {
 	list := func(match metav1.ResourceVersionMatch) func(*testing.T, *Store, string) metav1.StatusReason {
 		return func(t *testing.T, s *Store, version string) metav1.StatusReason {
@@ -158,7 +158,7 @@ func TestOwnEarlierEpochStaysResumable(t *testing.T) {
 	if err := s.GetList(t.Context(), "/pods", everything(fromVersion(format(before)), matching(metav1.ResourceVersionMatchExact)), &list); err != nil || len(list.Items) != 1 {
 		t.Errorf("exact list of the earlier epoch: %d items, %v; want 1", len(list.Items), err)
 	}
-	// A revision of the earlier epoch that was never issued is nobody's.
+	// A revision of the earlier epoch that was never issued is unknown.
 	if got := ways()["exact list"](t, s, format(before+7)); got != metav1.StatusReasonExpired {
 		t.Errorf("revision never issued: reason %q, want expired", got)
 	}
@@ -187,7 +187,7 @@ func TestInventedRevisionsCostOneWritePerInterval(t *testing.T) {
 	if epoch := epochOf(currentRevision(t, s)); epoch != 101 {
 		t.Errorf("invented revisions moved the epoch to %d", epoch)
 	}
-	// Epoch 103 was taken in vain; a client of the peer that owns 102 gets it without a wait.
+	// Epoch 103 was taken but not used. A client of the peer that owns 102 gets it without a wait.
 	if got := ask(t, s, format(epochStart(102))); got != metav1.StatusReasonExpired {
 		t.Errorf("genuine revision: reason %q, want expired", got)
 	}
@@ -248,7 +248,7 @@ func TestSequenceOverflowTakesAnEpoch(t *testing.T) {
 	}
 }
 
-// TestEpochIsNotUsedTwice: etcd has been restored from a backup, and counts again what it has counted before.
+// TestEpochIsNotUsedTwice: after a restore from a backup, etcd repeats earlier revisions.
 func TestEpochIsNotUsedTwice(t *testing.T) {
 	for name, restored := range map[string]uint64{"the present one": 100, "an earlier one": 90} {
 		t.Run(name, func(t *testing.T) {

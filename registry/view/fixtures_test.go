@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// podConfig serves upstream's example pods, without epochs.
+// podConfig returns the configuration of a store of upstream's example pods, without epochs.
 func podConfig() Config {
 	return Config{
 		Resource:       schema.GroupResource{Resource: "pods"},
@@ -36,7 +36,7 @@ func podConfig() Config {
 	}
 }
 
-// startStore returns a started store that was not marked as synced, and stops it at the end.
+// startStore returns a started store that is not marked as synced. The store stops when the test ends.
 func startStore(tb testing.TB, cfg Config) *Store {
 	tb.Helper()
 	s, err := New(cfg)
@@ -122,7 +122,7 @@ func mustWatch(ctx context.Context, tb testing.TB, s *Store, opts storage.ListOp
 	return w
 }
 
-// received waits for an event, and opens shared objects.
+// received waits for an event and unwraps shared objects.
 func received(tb testing.TB, w watch.Interface) (watch.Event, bool) {
 	tb.Helper()
 	select {
@@ -137,7 +137,7 @@ func received(tb testing.TB, w watch.Interface) (watch.Event, bool) {
 	}
 }
 
-// statusReason returns the reason of an ERROR event, and "" for any other.
+// statusReason returns the reason of an ERROR event, "" for any other event.
 func statusReason(e watch.Event) metav1.StatusReason {
 	status, ok := e.Object.(*metav1.Status)
 	if !ok || e.Type != watch.Error {

@@ -21,9 +21,9 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// FuzzClientVersions sends any continue token and resource version to list, get and watch. The answer is a result, or a
-// status that says what is wrong with the request; never a panic, and never a 500. What the handlers of
-// k8s.io/apiserver refuse before they ask a storage need not be answered by a status here.
+// FuzzClientVersions sends any continue token and resource version to list, get and watch. The answer is a result,
+// or a status that tells what is wrong with the request. It is never a panic or a 500. Requests that the handlers
+// of k8s.io/apiserver refuse before they reach a storage need no status here.
 func FuzzClientVersions(f *testing.F) {
 	cfg := podConfig()
 	cfg.Epochs = etcdAt(100)
@@ -86,7 +86,7 @@ func FuzzClientVersions(f *testing.F) {
 	})
 }
 
-// answered refuses an error that kube clients would see as a fault of the server.
+// answered fails for an error that kube clients would take for a fault of the server.
 func answered(t *testing.T, options *metainternalversion.ListOptions, err error) {
 	t.Helper()
 	if err == nil || len(validation.ValidateListOptions(options, true)) > 0 {
@@ -101,7 +101,7 @@ func answered(t *testing.T, options *metainternalversion.ListOptions, err error)
 	}
 }
 
-// watched looks at what a watch sends of its own accord, and ends it.
+// watched checks the events that a watch sends at once, and stops it.
 func watched(t *testing.T, options *metainternalversion.ListOptions, w watch.Interface) {
 	t.Helper()
 	defer w.Stop()

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// leaseServer has made so many writes before.
+// leaseServer returns an API server that has already made the given number of writes.
 func leaseServer(t *testing.T, before int) (*apifake.Server, *LeaseEpochs) {
 	t.Helper()
 	clk := testingclock.NewFakePassiveClock(time.Unix(1_700_000_000, 0))

@@ -22,8 +22,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// follower is a client that keeps a copy of the selected objects: it lists once, then folds
-// events over the list, and resumes from the last revision that it saw.
+// follower is a client that keeps a copy of the selected objects. It lists once, applies events to the list, and
+// resumes from the last revision that it saw.
 type follower struct {
 	t       *rapid.T
 	store   *Store
@@ -53,7 +53,7 @@ func (f *follower) parse(version string) uint64 {
 	return revision
 }
 
-// follow watches from the cursor up to a revision, or for a number of events, and checks each.
+// follow watches from the cursor to a revision, or for a number of events, and checks each event.
 func (f *follower) follow(ctx context.Context, until uint64, stopAfter int) {
 	opts := f.opts
 	opts.ResourceVersion = format(f.cursor)
@@ -80,8 +80,8 @@ func (f *follower) follow(ctx context.Context, until uint64, stopAfter int) {
 	f.cursor = until
 }
 
-// expected computes the revisions of the events to come from exact lists: those at which the
-// selected part changes.
+// expected returns the revisions of the coming events. It computes them from exact lists: events come at the
+// revisions at which the selected part changes.
 func (f *follower) expected(until uint64) []uint64 {
 	var revisions []uint64
 	before := f.exact(f.cursor)
@@ -129,9 +129,8 @@ func (f *follower) fold(e watch.Event) {
 	}
 }
 
-// TestFoldedEventsEqualExactLists drives a store with random batches, and clients with random
-// selections that stop and resume at random points. It is sequential on purpose: what it
-// checks is that histories, rewound lists and translated events tell one story.
+// TestFoldedEventsEqualExactLists drives a store with random batches, and clients with random selections that stop
+// and resume at random. It is sequential: it checks that histories, rewound lists and translated events agree.
 func TestFoldedEventsEqualExactLists(t *testing.T) {
 	selections := []func(*storage.ListOptions){
 		func(*storage.ListOptions) {}, selecting("spec.nodeName=n1"), selecting("spec.nodeName!=n1"), selecting("metadata.name=p0"),

@@ -58,7 +58,6 @@ func TestEventsAreEncodedOncePerFormat(t *testing.T) {
 	}
 }
 
-// writes collects what is written to it.
 type writes []byte
 
 func (w *writes) Write(p []byte) (int, error) {

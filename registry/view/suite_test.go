@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 )
 
-// TestUpstream runs the exported suites of k8s.io/apiserver/pkg/storage/testing. The package
-// documentation lists the others, and why they do not apply.
+// TestUpstream runs the exported suites of k8s.io/apiserver/pkg/storage/testing. The package documentation lists
+// the omitted suites and the reasons.
 func TestUpstream(t *testing.T) {
 	ignoreKey := func(context.Context, *testing.T, string) {}
 	ignoreCalls := func(*testing.T, uint64, uint64) {}
@@ -78,7 +78,7 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-// plainSuites need nothing but a store.
+// plainSuites returns the suites that need only a store.
 func plainSuites() map[string]func(context.Context, *testing.T, storage.Interface) {
 	return map[string]func(context.Context, *testing.T, storage.Interface){
 		"CreateWithKeyExist":                      storagetesting.RunTestCreateWithKeyExist,

@@ -58,7 +58,7 @@ func TestSlowWatchIsCutAndHarmsNobody(t *testing.T) {
 	})
 }
 
-// TestWatchEndsWhereTheHistoryWasCut: what it would have sent is among what was dropped, and nothing of the rest is selected.
+// TestWatchEndsWhereTheHistoryWasCut: the only event for the watch is in the dropped part of the history.
 func TestWatchEndsWhereTheHistoryWasCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := podConfig()
@@ -84,7 +84,8 @@ func TestWatchEndsWhereTheHistoryWasCut(t *testing.T) {
 	})
 }
 
-// TestBookmarkIsOfWhatWasSent: a client resumes from it, and must not miss what has happened meanwhile.
+// TestBookmarkIsOfWhatWasSent: a client resumes from a bookmark, so it must not cover events that were not sent
+// yet.
 func TestBookmarkIsOfWhatWasSent(t *testing.T) {
 	s := syncedStore(t, podConfig())
 	sent := mustApply(t, s, set(pod("ns", "a")))
@@ -157,7 +158,7 @@ func TestBookmarks(t *testing.T) {
 		name     string
 		deadline time.Duration
 		opts     storage.ListOptions
-		// want are the bounds of when the first bookmark comes; none if zero.
+		// earliest and latest bound the time of the first bookmark. If both are 0, none comes.
 		earliest, latest time.Duration
 	}{
 		{"about once a minute", 0, everything(withBookmarks), time.Minute, 75 * time.Second},
@@ -179,7 +180,7 @@ func TestBookmarks(t *testing.T) {
 				tt.opts.ResourceVersion = format(currentRevision(t, s))
 				tt.opts.Predicate.Field = fields.Nothing()
 				w := mustWatch(ctx, t, s, tt.opts)
-				// What is not selected moves the bookmark nevertheless.
+				// Changes outside the selection move the bookmark too.
 				last := mustApply(t, s, set(pod("ns", "a")))
 				e, ok := <-w.ResultChan()
 				after := time.Since(began)

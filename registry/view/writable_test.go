@@ -16,8 +16,8 @@ import (
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 )
 
-// writable adds the writes of storage.Interface to a store, so that upstream's suites can
-// drive it. Reads are those of the store. Times to live are ignored.
+// writable adds the writes of storage.Interface to a store, as upstream's suites need them. It ignores times to
+// live.
 type writable struct {
 	*Store
 	mu sync.Mutex
@@ -25,7 +25,7 @@ type writable struct {
 
 var _ storagetesting.InterfaceWithPrefixTransformer = (*writable)(nil)
 
-// UpdatePrefixTransformer does nothing: there is no encoding at rest to transform.
+// UpdatePrefixTransformer does nothing: the store does not encode objects at rest.
 func (w *writable) UpdatePrefixTransformer(storagetesting.PrefixTransformerModifier) func() {
 	return func() {}
 }
@@ -90,8 +90,8 @@ func (w *writable) GuaranteedUpdate(_ context.Context, key string, out runtime.O
 	})
 }
 
-// transact runs prepare on an object, and the commit that it returns if the object is still
-// current; else it starts over with the current one.
+// transact runs prepare on an object, then the returned commit if the object is still current. Otherwise it
+// retries with the current object.
 func (w *writable) transact(key string, ignoreNotFound bool, cached runtime.Object, prepare func(runtime.Object) (func() error, error)) error {
 	object := cached
 	for fresh := cached == nil; ; fresh = true {
@@ -121,7 +121,7 @@ func (w *writable) transact(key string, ignoreNotFound bool, cached runtime.Obje
 	}
 }
 
-// commitOn runs commit if what is stored still is base.
+// commitOn runs commit if the stored object still equals base.
 func (w *writable) commitOn(key string, base runtime.Object, commit func() error) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *writable) commitOn(key string, base runtime.Object, commit func() error
 	return true, commit()
 }
 
-// isCurrent compares an object with the stored one; a missing one is the same as an empty one.
+// isCurrent compares an object with the stored one. A missing object equals an empty one.
 func (w *writable) isCurrent(key string, object runtime.Object) bool {
 	current, err := w.read(key)
 	if err == nil && current == nil {
@@ -164,7 +164,7 @@ func (w *writable) write(key string, object, out runtime.Object) error {
 	return nil
 }
 
-// advance takes a revision without a change, as a write to another resource does in etcd.
+// advance takes a revision without a change, like a write to another resource in etcd.
 func advance(s *Store) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func increaseRV(s *Store) storagetesting.IncreaseRVFunc {
 	return func(context.Context, *testing.T) int64 { return int64(advance(s)) }
 }
 
-// compaction drops the history up to a revision. As in etcd, that takes a revision itself.
+// compaction drops the history up to a revision. As in etcd, it takes a revision itself.
 func compaction(s *Store) storagetesting.Compaction {
 	return func(_ context.Context, t *testing.T, resourceVersion string) {
 		revision, err := s.parse(resourceVersion)

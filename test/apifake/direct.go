@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Put stores an object as somebody else would: it is created, or replaced whatever its version is. What it says of its UID,
-// its times and its status is so.
+// Put creates or replaces an object as another client would, whatever its resource version is. It keeps the object's
+// UID, times and status.
 func (s *Server) Put(o runtime.Object) error {
 	k, stored, err := s.addressed(o)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) Put(o runtime.Object) error {
 	return nil
 }
 
-// Drop deletes an object as somebody else would; only its type, namespace and name count.
+// Drop deletes an object as another client would. It uses only the object's type, namespace and name.
 func (s *Server) Drop(o runtime.Object) error {
 	k, _, err := s.addressed(o)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) Drop(o runtime.Object) error {
 	return nil
 }
 
-// addressed is an object with what it is stored under.
+// addressed returns an object in the type of its kind, with its key.
 func (s *Server) addressed(o runtime.Object) (key, object, error) {
 	resource, err := s.kinds.resourceOf(o)
 	if err != nil {
@@ -77,18 +77,18 @@ func (s *Server) addressed(o runtime.Object) (key, object, error) {
 	return key{GroupVersionResource: resource, NamespacedName: types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}, stored, nil
 }
 
-// Side is which of the objects are read.
+// Side is the state of the objects to read.
 type Side bool
 
 const (
-	// Live are those that there are.
+	// Live is the current state.
 	Live Side = false
-	// Cached are those that caches have seen.
+	// Cached is the state that caches have seen.
 	Cached Side = true
 )
 
-// Get is the object of a type, a namespace and a name as it is now, without a request; of an unstructured one its kind says
-// its type. It says whether there is one.
+// Get returns the current object with the type, namespace and name of like, without a request. The kind of an
+// unstructured like is the type. It reports whether the object exists.
 func Get[T object](s *Server, like T) (T, bool) {
 	var none T
 	k, _, err := s.addressed(like)
@@ -104,7 +104,7 @@ func Get[T object](s *Server, like T) (T, bool) {
 	return shown[T](s.kinds, live)
 }
 
-// All are the objects of a type in a namespace by name, without a request; those of all namespaces if it is empty.
+// All returns the objects of a type in a namespace, sorted by name, without a request. An empty namespace means all.
 func All[T object](s *Server, from Side, like T, namespace string) []T {
 	k, _, err := s.addressed(like)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// newDynamic returns a client of unstructured objects. What it sends is stored in the type of its kind, without what the
-// type does not have.
+// newDynamic returns a client of unstructured objects. The server stores them in the type of their kind, and drops
+// fields that the type lacks.
 func (s *Server) newDynamic() dynamic.Interface {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(s.kinds.lists, nil)
 	client.PrependReactor("*", "*", s.reactDynamic)
@@ -30,7 +30,6 @@ func (s *Server) newDynamic() dynamic.Interface {
 	return client
 }
 
-// reactDynamic answers a request of the client of unstructured objects.
 func (s *Server) reactDynamic(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.note(action)
 	r := requestOf(action)
@@ -49,7 +48,7 @@ func (s *Server) reactDynamic(action clienttesting.Action) (bool, runtime.Object
 	return true, o, err
 }
 
-// typed is an object in the type of its kind.
+// typed returns an object in the type of its kind.
 func (k *kinds) typed(o object) (object, error) {
 	sent, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -66,7 +65,7 @@ func (k *kinds) typed(o object) (object, error) {
 	return typed.(object), nil
 }
 
-// unstructuredOf an object, as the dynamic client sees it.
+// unstructuredOf returns an object as the dynamic client sees it.
 func (k *kinds) unstructuredOf(o runtime.Object) (runtime.Object, error) {
 	known, _, err := k.scheme.ObjectKinds(o)
 	if err != nil {
@@ -81,7 +80,7 @@ func (k *kinds) unstructuredOf(o runtime.Object) (runtime.Object, error) {
 	return out, nil
 }
 
-// unstructuredOfRead is what the dynamic client gets for an object or a list.
+// unstructuredOfRead returns an object or a list as the dynamic client sees it.
 func (k *kinds) unstructuredOfRead(o runtime.Object) (runtime.Object, error) {
 	out, err := k.unstructuredOf(o)
 	if err != nil || !meta.IsListType(o) {
@@ -99,7 +98,8 @@ func (k *kinds) unstructuredOfRead(o runtime.Object) (runtime.Object, error) {
 	return list, nil
 }
 
-// shown is an object in the type that a test asks for, which is its own or unstructured. It says whether it can be shown.
+// shown returns an object in the type that a test asks for, its own or unstructured. It reports whether that is
+// possible.
 func shown[T object](k *kinds, o object) (T, bool) {
 	var like T
 	if _, ok := any(like).(*unstructured.Unstructured); !ok {

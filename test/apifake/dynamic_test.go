@@ -41,7 +41,7 @@ func unstructuredMaps(api *apifake.Server) dynamic.ResourceInterface {
 	return api.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(demo)
 }
 
-// unstructuredWrites are the writes of the dynamic client, to a server that has the ConfigMap "there".
+// unstructuredWrites are writes of the dynamic client, to a server with the ConfigMap "there".
 func unstructuredWrites() []write {
 	send := func(name, value, version string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"key": value}}}
@@ -68,7 +68,7 @@ func unstructuredWrites() []write {
 	}
 }
 
-// TestDynamicSharesTheStore: what one client writes the others see, as what it is to them.
+// TestDynamicSharesTheStore: each client sees the writes of the others, in its own form.
 func TestDynamicSharesTheStore(t *testing.T) {
 	api := newServer(t, configMap("there", "old"))
 	watched, err := unstructuredMaps(api).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
@@ -113,7 +113,7 @@ func TestDynamicSharesTheStore(t *testing.T) {
 	}
 }
 
-// TestDynamicWithoutAClientset: objects of types that no clientset here has, put and got as unstructured.
+// TestDynamicWithoutAClientset uses unstructured objects of types that no clientset here has.
 func TestDynamicWithoutAClientset(t *testing.T) {
 	api := newServer(t, definition("things.demo", "demo"))
 	o, err := api.Dynamic.Resource(definitions).Get(t.Context(), "things.demo", metav1.GetOptions{})

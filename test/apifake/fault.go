@@ -11,47 +11,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Fault is what befalls a request. Its text names it in tests.
+// Fault is what happens to a request instead of success. Its text names it in tests.
 type Fault string
 
 const (
-	// NoFault is a request that is answered.
+	// NoFault means that the request succeeds.
 	NoFault Fault = ""
-	// Conflict of a write: somebody else was faster. It has not happened.
+	// Conflict fails a write as if another client had been faster. It is not stored.
 	Conflict Fault = "conflict"
-	// AlreadyExists is the conflict of a creation: somebody else was faster. It has not happened.
+	// AlreadyExists fails a creation as if another client had been faster. It is not stored.
 	AlreadyExists Fault = "already exists"
-	// Forbidden is no right, a quota, or an admission webhook. It has not happened.
+	// Forbidden fails a write for lack of rights, by a quota or by an admission webhook. It is not stored.
 	Forbidden Fault = "forbidden"
-	// InternalError of the server, or of a webhook that it cannot call. It has not happened.
+	// InternalError fails a write as a broken server, or one that cannot call a webhook. It is not stored.
 	InternalError Fault = "internal error"
-	// Unavailable is a server that is starting, or has too much to do. It has not happened.
+	// Unavailable fails a write as a server that starts or is overloaded. It is not stored.
 	Unavailable Fault = "unavailable"
-	// TimeoutBeforeWrite has not happened: the client is told that it took too long.
+	// TimeoutBeforeWrite answers a write with a timeout. It is not stored.
 	TimeoutBeforeWrite Fault = "timeout before the write"
-	// TimeoutAfterWrite has happened, and the client is told that it took too long.
+	// TimeoutAfterWrite stores a write and answers it with a timeout.
 	TimeoutAfterWrite Fault = "timeout after the write"
-	// CrashBeforeWrite has not happened: the process of the client is dead. None of its later writes arrives.
+	// CrashBeforeWrite ends the client's process before the write. None of its later writes arrives.
 	CrashBeforeWrite Fault = "crash before the write"
-	// CrashAfterWrite has happened, and the process of the client is dead. None of its later writes arrives.
+	// CrashAfterWrite stores the write, and the client's process ends. None of its later writes arrives.
 	CrashAfterWrite Fault = "crash after the write"
-	// FailedRead is a read that is not answered.
+	// FailedRead fails a read.
 	FailedRead Fault = "failed read"
-	// NotServed is a resource that the server does not have. Nothing has happened.
+	// NotServed fails a request because the server does not have the resource. Nothing is stored.
 	NotServed Fault = "not served"
 )
 
-// WriteFaults are those that befall a write of any kind.
+// WriteFaults returns the faults for any kind of write.
 func WriteFaults() []Fault {
 	return []Fault{Conflict, Forbidden, InternalError, Unavailable, TimeoutBeforeWrite, TimeoutAfterWrite, CrashBeforeWrite, CrashAfterWrite}
 }
 
-// ErrCrash is what each write gets after the process of the client is dead.
+// ErrCrash is the error of each write after the client's process has died.
 var ErrCrash = errors.New("the process is dead")
 
 var errInjected = errors.New("injected")
 
-// Before is the answer to a request that does not happen, nil if it happens.
+// Before returns the error of a request that is not executed, nil if it is.
 func (f Fault) Before(resource schema.GroupResource, name string) error {
 	switch f {
 	case Conflict:
@@ -75,7 +75,7 @@ func (f Fault) Before(resource schema.GroupResource, name string) error {
 	return nil
 }
 
-// After is the answer to a write that has happened, nil for what there is now.
+// After returns the error of an executed write, nil for success.
 func (f Fault) After() error {
 	switch f {
 	case TimeoutAfterWrite:
@@ -87,5 +87,5 @@ func (f Fault) After() error {
 	return nil
 }
 
-// Kills says whether the process of the client is dead afterwards.
+// Kills reports whether the fault ends the client's process.
 func (f Fault) Kills() bool { return f == CrashBeforeWrite || f == CrashAfterWrite }

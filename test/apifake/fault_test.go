@@ -16,7 +16,7 @@ import (
 
 func isCrash(err error) bool { return errors.Is(err, apifake.ErrCrash) }
 
-// TestFaults has each fault befall a creation, an update, a patch and a deletion.
+// TestFaults injects each fault into a creation, an update, a patch and a deletion.
 func TestFaults(t *testing.T) {
 	tests := map[apifake.Fault]struct {
 		says     func(error) bool
@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestReadFaults: reads are not counted as writes, and a process that has failed to read is not dead.
+// TestReadFaults: reads do not count as writes, and a failed read does not end the process.
 func TestReadFaults(t *testing.T) {
 	for fault, says := range map[apifake.Fault]func(error) bool{
 		apifake.FailedRead: apierrors.IsInternalError, apifake.Forbidden: apierrors.IsForbidden, apifake.Unavailable: apierrors.IsServiceUnavailable,
@@ -105,7 +105,7 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// TestAdmission changes what is written, and refuses in its own words; it may use the server meanwhile.
+// TestAdmission: Admit changes a write, refuses one with its own error, and uses the server meanwhile.
 func TestAdmission(t *testing.T) {
 	api := newServer(t)
 	api.Admit = func(r *apifake.Request) error {

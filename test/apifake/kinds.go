@@ -19,12 +19,11 @@ import (
 	ownscheme "certrotation.dev/generated/clientset/versioned/scheme"
 )
 
-// kinds are what is served.
 type kinds struct {
 	scheme *runtime.Scheme
-	// lists are the kinds of the lists that the dynamic client makes.
+	// lists are the list kinds that the dynamic client needs.
 	lists *runtime.Scheme
-	// of has the kind of each resource.
+	// of maps each resource to its kind.
 	of map[schema.GroupVersionResource]schema.GroupVersionKind
 }
 
@@ -51,7 +50,6 @@ var served = sync.OnceValues(func() (*kinds, error) {
 	return k, nil
 })
 
-// resourceOf an object.
 func (k *kinds) resourceOf(o runtime.Object) (schema.GroupVersionResource, error) {
 	known, _, err := k.scheme.ObjectKinds(o)
 	if err != nil {
@@ -61,7 +59,7 @@ func (k *kinds) resourceOf(o runtime.Object) (schema.GroupVersionResource, error
 	return resource, nil
 }
 
-// empty is an object of a resource with nothing in it.
+// empty returns an empty object of a resource.
 func (k *kinds) empty(resource schema.GroupVersionResource) (runtime.Object, error) {
 	kind, ok := k.of[resource]
 	if !ok {
@@ -70,7 +68,6 @@ func (k *kinds) empty(resource schema.GroupVersionResource) (runtime.Object, err
 	return k.scheme.New(kind)
 }
 
-// list of objects of a resource.
 func (k *kinds) list(resource schema.GroupVersionResource, items []runtime.Object) (runtime.Object, error) {
 	kind, ok := k.of[resource]
 	if !ok {
@@ -84,7 +81,7 @@ func (k *kinds) list(resource schema.GroupVersionResource, items []runtime.Objec
 	return list, meta.SetList(list, items)
 }
 
-// metadataOf an object, as the client of metadata sees it.
+// metadataOf returns an object as the metadata client sees it.
 func (k *kinds) metadataOf(o runtime.Object) (runtime.Object, error) {
 	accessor, err := meta.Accessor(o)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// patched is an object after a patch.
+// patched returns an object after a patch.
 func (s *Server) patched(live object, action *clienttesting.PatchActionImpl) (object, error) {
 	if action.PatchType == types.ApplyPatchType {
 		return applied(live, action)
@@ -37,7 +37,7 @@ func (s *Server) patched(live object, action *clienttesting.PatchActionImpl) (ob
 	return changed.(object), nil
 }
 
-// applied is a server-side apply of the status of a configuration, by whoever owns all of it.
+// applied returns an object after a server-side apply of a configuration's status. The applier owns the whole status.
 func applied(live object, action *clienttesting.PatchActionImpl) (object, error) {
 	configuration, ok := live.(*configv1alpha1.RotationConfiguration)
 	if !ok || action.Subresource != "status" {

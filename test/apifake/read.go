@@ -16,10 +16,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// anyVersion is the resource version of those who take what a cache has.
+// anyVersion is the resource version of reads that a cache may answer.
 const anyVersion = "0"
 
-// read answers a get or a list, or what befalls it.
+// read answers a get or a list, or fails it with the injected fault.
 func (s *Server) read(r *Request, action clienttesting.Action) (runtime.Object, error) {
 	if err := s.befallsRead(r); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Server) befallsRead(r *Request) error {
 	return s.ReadFault(r).Before(r.Resource.GroupResource(), r.Name)
 }
 
-// list the objects of a selection by namespace and name, a page of them if there is a limit.
+// list returns the selected objects, sorted by namespace and name, and at most one page if there is a limit.
 func (s *Server) list(r *Request, opts *metav1.ListOptions) (runtime.Object, error) {
 	empty, err := s.kinds.empty(r.Resource)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Server) list(r *Request, opts *metav1.ListOptions) (runtime.Object, err
 	return s.listOf(r, items, version, more, int64(left))
 }
 
-// placeOf an object in a list, which is also where the next page goes on.
+// placeOf returns an object's sort key in a list, which is also the continue token of the next page.
 func placeOf(o object) string { return o.GetNamespace() + "/" + o.GetName() }
 
 func (s *Server) listOf(r *Request, items []runtime.Object, version int, more string, left int64) (runtime.Object, error) {
@@ -104,7 +104,7 @@ func (s *Server) listOf(r *Request, items []runtime.Object, version int, more st
 	return list, nil
 }
 
-// metadataOfRead is what the client of metadata gets for an object or a list.
+// metadataOfRead returns an object or a list as the metadata client sees it.
 func (k *kinds) metadataOfRead(o runtime.Object) (runtime.Object, error) {
 	if !meta.IsListType(o) {
 		return k.metadataOf(o)

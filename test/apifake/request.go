@@ -10,22 +10,23 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Request of a client.
+// Request is a request of a client.
 type Request struct {
-	// Number counts writes, from 1; it is 0 for reads.
+	// Number counts writes from 1; it is 0 for reads.
 	Number          int
 	Verb            string
 	Resource        schema.GroupVersionResource
 	Subresource     string
 	Namespace, Name string
-	// Object is what is written, before the rules of the server; of a deletion, what there is. A read has none.
+	// Object is the written object before the server's rules apply. For a deletion it is the existing object. A read
+	// has none.
 	Object metav1.Object
-	// Preconditions are those of a deletion.
+	// Preconditions are the preconditions of a deletion.
 	Preconditions *metav1.Preconditions
 	DryRun        bool
 }
 
-// String is the request as "update secrets web-signer".
+// String returns the request in the form "update secrets web-signer".
 func (r *Request) String() string {
 	resource := r.Resource.Resource
 	if r.Subresource != "" {
@@ -34,7 +35,7 @@ func (r *Request) String() string {
 	return r.Verb + " " + resource + " " + r.Name
 }
 
-// requestOf what a client does; a write has its object in it where the client sends one.
+// requestOf returns the request of a client's action. A write has its object if the client sends one.
 func requestOf(action clienttesting.Action) *Request {
 	r := &Request{Verb: action.GetVerb(), Resource: action.GetResource(), Subresource: action.GetSubresource(), Namespace: action.GetNamespace()}
 	sends := func(o runtime.Object, dryRun []string) {

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// partOf an object is a field of its type, invalid if it has none.
+// partOf returns a field of an object, invalid if its type does not have it.
 func partOf(o object, name string) reflect.Value { return reflect.ValueOf(o).Elem().FieldByName(name) }
 
-// prepareCreation has a new object begin without a status, and a pod as pending.
+// prepareCreation removes the status of a new object, and sets a pod to pending.
 func prepareCreation(o object) {
 	if status := partOf(o, "Status"); status.IsValid() {
 		status.SetZero()
@@ -29,7 +29,7 @@ func prepareCreation(o object) {
 	}
 }
 
-// prepareUpdate keeps what an update does not change: the status, or, for the subresource status, all else.
+// prepareUpdate restores what an update must not change: the status, or everything else for the status subresource.
 func prepareUpdate(r *Request, live, o object) (object, error) {
 	status := partOf(o, "Status")
 	switch {
@@ -52,7 +52,7 @@ func prepareUpdate(r *Request, live, o object) (object, error) {
 	return o, nil
 }
 
-// same says whether a write changes nothing.
+// same reports whether a write changes nothing.
 func same(live, o object) bool {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	o.GetObjectKind().SetGroupVersionKind(live.GetObjectKind().GroupVersionKind())
@@ -60,7 +60,7 @@ func same(live, o object) bool {
 	return equality.Semantic.DeepEqual(live, o)
 }
 
-// immutable refuses to change what says that it does not change.
+// immutable refuses changes of immutable objects and fields.
 func immutable(r *Request, live, o object) error {
 	var faults field.ErrorList
 	kind := "Secret"

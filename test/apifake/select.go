@@ -16,7 +16,6 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// selection is what a list or a watch is about.
 type selection struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -47,7 +46,7 @@ func (s *selection) has(o object) bool {
 		s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(fieldsOf(o)))
 }
 
-// fieldsOf an object are those by which it can be selected.
+// fieldsOf returns the fields by which an object can be selected.
 func fieldsOf(o object) fields.Set {
 	out := fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
 	switch o := o.(type) {

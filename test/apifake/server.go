@@ -25,22 +25,22 @@ import (
 	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 )
 
-// Server holds objects. Make one with New.
+// Server holds the objects. Make one with New.
 type Server struct {
-	// Client has the core groups, and Own those of configurations, records and rotations.
+	// Client serves the core groups. Own serves configurations, records and rotations.
 	Client kubernetes.Interface
 	Own    versioned.Interface
-	// Aggregator has the APIServices.
+	// Aggregator serves APIServices.
 	Aggregator aggregator.Interface
-	// Dynamic has all of them, and CustomResourceDefinitions; Metadata has their metadata.
+	// Dynamic serves all of these and CustomResourceDefinitions. Metadata serves their metadata.
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 
-	// Admit may change what is about to be written, or refuse it in words of its own.
+	// Admit may change an object before it is written, or refuse it with its own error.
 	Admit func(*Request) error
-	// Fault says what befalls a write, and ReadFault what befalls a read or a watch that begins.
+	// Fault returns the fault of a write. ReadFault returns the fault of a read or of the start of a watch.
 	Fault, ReadFault func(*Request) Fault
-	// Stored is told of each write that has happened, before the client is.
+	// Stored is called after each executed write, before the client gets its answer.
 	Stored func(*Request)
 
 	clock clock.PassiveClock
@@ -54,13 +54,13 @@ type Server struct {
 	answers map[string]func(*Request) (runtime.Object, error)
 }
 
-// T is the test that a server is for: a testing.TB or a rapid.T.
+// T is the test of a server: a testing.TB or a rapid.T.
 type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// New returns a server that has the objects.
+// New returns a server with the objects.
 func New(t T, c clock.PassiveClock, objects ...runtime.Object) *Server {
 	t.Helper()
 	kinds, err := served()
@@ -68,7 +68,7 @@ func New(t T, c clock.PassiveClock, objects ...runtime.Object) *Server {
 		t.Fatalf("make an API server: %v", err)
 	}
 	s := &Server{clock: c, kinds: kinds, store: newStore(), answers: map[string]func(*Request) (runtime.Object, error){}}
-	// Clientsets that a constructor makes track managed fields, for which they make a REST mapper at every write.
+	// Not by the constructors: their clientsets track managed fields, and make a REST mapper at every write for that.
 	core, own, services, meta := &fake.Clientset{}, &ownfake.Clientset{}, &aggregatorfake.Clientset{}, &metadatafake.FakeMetadataClient{}
 	for _, client := range []*clienttesting.Fake{&core.Fake, &own.Fake, &services.Fake} {
 		client.AddReactor("*", "*", s.react)
@@ -91,17 +91,15 @@ func New(t T, c clock.PassiveClock, objects ...runtime.Object) *Server {
 	return s
 }
 
-// whole is an object as it is.
+// whole returns a copy of an object without a change of form.
 func whole(o runtime.Object) (runtime.Object, error) { return o.DeepCopyObject(), nil }
 
-// react answers a request.
 func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.note(action)
 	o, err := s.respond(requestOf(action), action)
 	return true, o, err
 }
 
-// respond to a request of any client.
 func (s *Server) respond(r *Request, action clienttesting.Action) (runtime.Object, error) {
 	var o runtime.Object
 	var err error
@@ -120,7 +118,7 @@ func (s *Server) respond(r *Request, action clienttesting.Action) (runtime.Objec
 	return o, nil
 }
 
-// reactMetadata answers a read of metadata; nobody writes those.
+// reactMetadata answers a read of metadata. No code writes metadata.
 func (s *Server) reactMetadata(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.note(action)
 	r := requestOf(action)
@@ -141,21 +139,22 @@ func (s *Server) note(action clienttesting.Action) {
 	s.actions = append(s.actions, action)
 }
 
-// Actions are what clients have asked for, in order; ForgetActions begins anew.
+// Actions returns the requests of all clients in order, since the last ForgetActions.
 func (s *Server) Actions() []clienttesting.Action {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.actions)
 }
 
-// ForgetActions forgets what clients have asked for.
+// ForgetActions clears Actions.
 func (s *Server) ForgetActions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.actions = nil
 }
 
-// Answer has a resource, or a subresource as "pods/eviction", answer creations by a function and store nothing.
+// Answer makes a resource, or a subresource such as "pods/eviction", answer creations by a function and store
+// nothing.
 func (s *Server) Answer(resource string, by func(*Request) (runtime.Object, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +174,7 @@ func (s *Server) answerOf(r *Request) func(*Request) (runtime.Object, error) {
 	return s.answers[resource]
 }
 
-// say what a subresource answers, if nothing befalls the request.
+// say returns the answer of a subresource, unless a fault is injected.
 func (s *Server) say(r *Request, answer func(*Request) (runtime.Object, error)) (runtime.Object, error) {
 	fault, err := s.begin(r)
 	if err != nil {
@@ -188,52 +187,52 @@ func (s *Server) say(r *Request, answer func(*Request) (runtime.Object, error)) 
 	return o, s.end(fault)
 }
 
-// Version is the resource version of the newest write.
+// Version returns the resource version of the newest write.
 func (s *Server) Version() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.version
 }
 
-// Begin has so many writes be made before, of which nothing is left.
+// Begin sets the resource version, as if so many earlier writes had left nothing.
 func (s *Server) Begin(version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store.version, s.store.cachedVersion, s.store.forgotten = version, version, version
 }
 
-// CachedVersion is that of the newest write which caches have seen.
+// CachedVersion returns the resource version of the newest write that caches have seen.
 func (s *Server) CachedVersion() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.cachedVersion
 }
 
-// Writes is how many writes the clients have tried.
+// Writes returns the number of writes that clients have tried.
 func (s *Server) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
 }
 
-// Dead says whether a fault has ended the process of the clients. Revive begins a new one.
+// Dead reports whether a fault has ended the clients' process. Revive starts a new one.
 func (s *Server) Dead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dead
 }
 
-// Revive has the clients be those of a new process.
+// Revive makes the clients belong to a new process.
 func (s *Server) Revive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead = false
 }
 
-// Stale is the lag of caches that see nothing of what happens.
+// Stale is the lag of caches that see no change.
 const Stale = 1 << 30
 
-// Lag has caches be behind by so many changes: what watches tell, and reads of resource version 0. With 0 they catch up.
+// Lag delays caches by that many changes: watches, and reads of resource version 0. With 0 they catch up.
 func (s *Server) Lag(changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +240,7 @@ func (s *Server) Lag(changes int) {
 	s.store.show(changes)
 }
 
-// Expire ends all watches with 410 Expired, and forgets the changes that one could begin at.
+// Expire ends all watches with 410 Expired, and forgets the changes at which a watch could begin.
 func (s *Server) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +253,7 @@ func (s *Server) Expire() {
 	s.store.watches = nil
 }
 
-// refused is what a request of a kind that is not answered gets.
+// refused returns the error of an unsupported request.
 func refused(r *Request) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("apifake: %s is not answered", r))
 }

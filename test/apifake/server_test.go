@@ -50,7 +50,7 @@ func get(t *testing.T, api *apifake.Server, name string) *corev1.ConfigMap {
 	return cm
 }
 
-// write is a write of one verb, to a server that has the ConfigMap "there".
+// write is one write, to a server with the ConfigMap "there".
 type write struct {
 	name string
 	do   func(t *testing.T, api *apifake.Server) error
@@ -86,7 +86,7 @@ func TestOptimisticConcurrency(t *testing.T) {
 	tests := map[string]struct {
 		change func(cm *corev1.ConfigMap)
 		says   func(error) bool
-		// wrote says whether there is another version afterwards.
+		// wrote is whether the write makes a new version.
 		wrote bool
 	}{
 		"as it was read":    {change: func(cm *corev1.ConfigMap) { cm.Data["key"] = "new" }, wrote: true},
@@ -210,7 +210,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// TestDryRun answers as if, and stores nothing.
+// TestDryRun: a dry run gets the answer of a real write, and stores nothing.
 func TestDryRun(t *testing.T) {
 	api := newServer(t, configMap("there", "old"))
 	before := api.Version()
@@ -238,7 +238,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestStatusIsApart: each of an object and its status is written by its own way.
+// TestStatusIsApart: an update does not write the status, and a status update writes nothing else.
 func TestStatusIsApart(t *testing.T) {
 	api := newServer(t)
 	configurations := api.Own.ConfigV1alpha1().RotationConfigurations(demo)
@@ -306,7 +306,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestAnswer: a review or a subresource is answered, is not stored, and meets faults.
+// TestAnswer: a review or a subresource gets the set answer, is not stored, and meets faults.
 func TestAnswer(t *testing.T) {
 	api := newServer(t)
 	api.Answer("configmaps", func(r *apifake.Request) (runtime.Object, error) { return configMap("answer to "+r.Name, ""), nil })
@@ -324,7 +324,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestPutAndDrop are by nobody: they are not counted, and no fault befalls them.
+// TestPutAndDrop: Put and Drop are not counted as writes, and meet no fault.
 func TestPutAndDrop(t *testing.T) {
 	api := newServer(t)
 	api.Fault = func(*apifake.Request) apifake.Fault { return apifake.CrashAfterWrite }
@@ -352,7 +352,7 @@ func TestPutAndDrop(t *testing.T) {
 	}
 }
 
-// TestStoredIsNotShared: what a client does with what it has read or written changes nothing.
+// TestStoredIsNotShared: a client cannot change the store through objects that it read or wrote.
 func TestStoredIsNotShared(t *testing.T) {
 	mine := configMap("there", "old")
 	api := newServer(t, mine)

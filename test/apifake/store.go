@@ -18,37 +18,37 @@ import (
 // remembered is how many changes a watch can catch up with.
 const remembered = 1000
 
-// key is what there is one object of.
+// key identifies one object.
 type key struct {
 	schema.GroupVersionResource
 	types.NamespacedName
 }
 
-// object is what can be stored.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// change of an object: after is nil if it was deleted, before if it was made. What is gone has the version of its end.
+// change is a change of an object: after is nil for a deletion, before for a creation. A deletion has its own
+// version.
 type change struct {
 	key           key
 	version       int
 	before, after object
 }
 
-// store has the objects, and what caches have seen of them. What is stored is never modified.
+// store holds the objects, and what caches have seen of them. It never modifies a stored object.
 type store struct {
 	version int
 	live    map[schema.GroupVersionResource]map[types.NamespacedName]object
-	// cached is what watches, and reads that want no more, have seen.
+	// cached holds what watches, and reads of resource version 0, have seen.
 	cached        map[schema.GroupVersionResource]map[types.NamespacedName]object
 	cachedVersion int
-	// lag is how many changes caches are behind, unseen are those, and seen the latest of the others.
+	// lag is how many changes caches are behind. unseen are those changes, seen the latest of the others.
 	lag    int
 	unseen []change
 	seen   []change
-	// forgotten is the version of the latest change that is among neither.
+	// forgotten is the version of the latest change that is in neither of them.
 	forgotten int
 	watches   []*subscription
 }
@@ -60,17 +60,17 @@ func newStore() *store {
 	}
 }
 
-// get an object that is not to be modified, nil if there is none.
+// get returns an object that must not be modified, nil if there is none.
 func (s *store) get(k key) object { return s.live[k.GroupVersionResource][k.NamespacedName] }
 
-// put stores an object, which is the store's from now on.
+// put stores an object, which the store owns from now on.
 func (s *store) put(k key, o object) {
 	s.version++
 	o.SetResourceVersion(strconv.Itoa(s.version))
 	s.commit(change{key: k, version: s.version, before: s.get(k), after: o})
 }
 
-// remove an object that there is.
+// remove deletes an existing object.
 func (s *store) remove(k key) {
 	s.version++
 	s.commit(change{key: k, version: s.version, before: s.get(k)})
@@ -82,7 +82,7 @@ func (s *store) commit(c change) {
 	s.show(s.lag)
 }
 
-// show caches all but the latest changes.
+// show lets caches see all but the latest changes.
 func (s *store) show(but int) {
 	for len(s.unseen) > but {
 		c := s.unseen[0]
@@ -100,7 +100,7 @@ func (s *store) show(but int) {
 	}
 }
 
-// forget what caches have seen: nobody can begin there any more.
+// forget drops the changes that caches have seen, so that no watch can begin there.
 func (s *store) forget() {
 	s.forgotten, s.seen = s.cachedVersion, nil
 }
@@ -116,7 +116,7 @@ func into(objects map[schema.GroupVersionResource]map[types.NamespacedName]objec
 	objects[c.key.GroupVersionResource][c.key.NamespacedName] = c.after
 }
 
-// since are the changes that caches have seen after a version.
+// since returns the changes after a version that caches have seen.
 func (s *store) since(version int) ([]change, error) {
 	if version < s.forgotten {
 		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, s.forgotten))
@@ -129,7 +129,7 @@ func (s *store) since(version int) ([]change, error) {
 	return nil, nil
 }
 
-// all objects of a resource, as they are or as caches have seen them, with the version.
+// all returns the objects of a resource, current or as caches have seen them, with the version.
 func (s *store) all(resource schema.GroupVersionResource, cached bool) (map[types.NamespacedName]object, int) {
 	if cached {
 		return maps.Clone(s.cached[resource]), s.cachedVersion

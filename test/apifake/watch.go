@@ -16,15 +16,15 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// untold is how many changes a client may have missed before its watch is ended as too slow.
+// untold is how many changes a client may have missed before its watch ends as too slow.
 const untold = remembered
 
-// subscription is a watch of a client.
+// subscription is a client's watch.
 type subscription struct {
 	selection *selection
-	// shape is how the client sees an object.
+	// shape returns an object in the client's form.
 	shape func(runtime.Object) (runtime.Object, error)
-	// after is the version that the client knows.
+	// after is the version that the client has.
 	after int
 
 	mu     sync.Mutex
@@ -57,7 +57,7 @@ func (w *subscription) end() {
 	}
 }
 
-// send an event; who does not take what it is sent is ended.
+// send sends an event. It ends the watch of a client that is too slow to take it.
 func (w *subscription) send(e watch.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +71,7 @@ func (w *subscription) send(e watch.Event) {
 	}
 }
 
-// tell the client of a change, if it is about what is watched and new to it.
+// tell sends a change to the client if the change is selected and new to the client.
 func (w *subscription) tell(c *change) {
 	if c.key.GroupVersionResource != w.selection.resource || c.version <= w.after {
 		return
@@ -93,7 +93,7 @@ func (w *subscription) tell(c *change) {
 	}
 }
 
-// show an object as it is at a version.
+// show sends an object with its version.
 func (w *subscription) show(kind watch.EventType, o object, version int) {
 	shown := o.DeepCopyObject().(object)
 	shown.SetResourceVersion(strconv.Itoa(version))
@@ -105,7 +105,7 @@ func (w *subscription) show(kind watch.EventType, o object, version int) {
 	w.send(watch.Event{Type: kind, Object: shaped})
 }
 
-// watch begins where the client asks, without a gap between what it has listed and what it is told.
+// watch begins where the client asks, without a gap between its list and its events.
 func (s *Server) watch(action clienttesting.Action, shape func(runtime.Object) (runtime.Object, error)) (watch.Interface, error) {
 	s.note(action)
 	r := requestOf(action)
@@ -135,7 +135,7 @@ func (s *Server) watch(action clienttesting.Action, shape func(runtime.Object) (
 	return w, nil
 }
 
-// catchUp tells a client what it asks to be told before what is to come.
+// catchUp sends the events that the client asked for from before the watch.
 func (s *Server) catchUp(w *subscription, opts *metav1.ListOptions, empty object) error {
 	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	if initial || opts.ResourceVersion == "" || opts.ResourceVersion == anyVersion {
@@ -167,7 +167,6 @@ func (s *Server) catchUp(w *subscription, opts *metav1.ListOptions, empty object
 	return nil
 }
 
-// versionOf a stored object.
 func versionOf(o object) int {
 	version, err := strconv.Atoi(o.GetResourceVersion())
 	if err != nil {

@@ -29,7 +29,7 @@ func secret(name string, kind corev1.SecretType, labels map[string]string) *core
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name, Labels: labels}, Type: kind}
 }
 
-// events that a watch has for its client, as "ADDED name@version".
+// events returns a watch's pending events, as "ADDED name@version".
 func events(w watch.Interface) []string {
 	var out []string
 	for {
@@ -167,7 +167,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestStaleCache: watches and reads of a cache are behind by so many changes; live reads and writes are not.
+// TestStaleCache: watches and cached reads are behind by the lag; live reads and writes are not.
 func TestStaleCache(t *testing.T) {
 	tests := map[string]struct {
 		lag  int
@@ -221,7 +221,7 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// TestNoGapBehindALiveList: who has listed what caches have not seen is not told of it again.
+// TestNoGapBehindALiveList: a client that has listed live gets no events of changes in that list.
 func TestNoGapBehindALiveList(t *testing.T) {
 	api := newServer(t, configMap("m", "1"))
 	api.Lag(apifake.Stale)
@@ -246,7 +246,7 @@ func TestNoGapBehindALiveList(t *testing.T) {
 	}
 }
 
-// TestExpire ends watches as a restart does.
+// TestExpire: Expire ends watches as a restart of the server does.
 func TestExpire(t *testing.T) {
 	api := newServer(t, configMap("a", ""), configMap("b", ""))
 	maps := api.Client.CoreV1().ConfigMaps(demo)
@@ -266,7 +266,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestWhoIsTooSlow is ended, as is one that asks for what is forgotten.
+// TestWhoIsTooSlow: a watch that is too slow ends, and a watch from a forgotten version fails.
 func TestWhoIsTooSlow(t *testing.T) {
 	api := newServer(t)
 	maps := api.Client.CoreV1().ConfigMaps(demo)
@@ -287,7 +287,7 @@ func TestWhoIsTooSlow(t *testing.T) {
 	}
 }
 
-// TestInformers follow what several clients write, of the objects and of their metadata.
+// TestInformers: informers of objects and of metadata follow the writes of several clients.
 func TestInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer(t, configMap("before", ""))

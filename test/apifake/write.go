@@ -13,7 +13,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// write does a write of a client, or what befalls it.
+// write executes a write of a client, or fails it with the injected fault.
 func (s *Server) write(r *Request, action clienttesting.Action) (runtime.Object, error) {
 	if err := s.look(r, action); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (s *Server) write(r *Request, action clienttesting.Action) (runtime.Object,
 	return o, s.end(fault)
 }
 
-// look at what a write is about, for those who are asked before it happens. Of what does not exist only a creation happens.
+// look sets the object of a request before the hooks see it. Only a creation may name a missing object.
 func (s *Server) look(r *Request, action clienttesting.Action) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *Request) key() key {
 	return key{GroupVersionResource: r.Resource, NamespacedName: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
 }
 
-// begin counts a write and asks what befalls it. The hooks are free to use the server meanwhile.
+// begin counts a write and gets its fault. It holds no lock, so that the hooks may use the server.
 func (s *Server) begin(r *Request) (Fault, error) {
 	s.mu.Lock()
 	if s.dead {
@@ -100,7 +100,7 @@ func (s *Server) begin(r *Request) (Fault, error) {
 	return fault, err
 }
 
-// end tells the client of a write that has happened.
+// end returns the client's answer to an executed write.
 func (s *Server) end(fault Fault) error {
 	s.die(fault)
 	return fault.After()
@@ -112,7 +112,7 @@ func (s *Server) die(fault Fault) {
 	s.dead = s.dead || fault.Kills()
 }
 
-// perform a write, which is stored unless it is a dry run. It returns a copy of what is stored.
+// perform executes a write, and stores it unless it is a dry run. It returns a copy of the stored object.
 func (s *Server) perform(r *Request, action clienttesting.Action) (runtime.Object, error) {
 	o := r.Object.(object)
 	switch action.(type) {

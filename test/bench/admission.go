@@ -20,7 +20,8 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// admission compares the same writes in two equal namespaces, of which one is guarded, without the controller.
+// admission compares the same writes in a guarded and an unguarded namespace of equal size, without the
+// controller.
 func (b *bench) admission(ctx context.Context) error {
 	if err := b.in.Controller.Stop(ctx); err != nil {
 		return err
@@ -65,13 +66,13 @@ func (b *bench) admission(ctx context.Context) error {
 	return nil
 }
 
-// subject is a leaf that is written again and again.
+// subject is a leaf that the benchmark writes repeatedly.
 type subject struct {
 	b *bench
-	// versions of the leaf that its signer signed, and one that another CA did.
+	// versions are signed by the leaf's signer, foreign by another CA.
 	versions [2]*corev1.Secret
 	foreign  *corev1.Secret
-	// version is the newest resource version; next is the version to write.
+	// version is the newest resource version; next is the index of the version to write.
 	version string
 	next    int
 	writes  int
@@ -85,7 +86,6 @@ func (b *bench) subject(ctx context.Context, namespace string) (*subject, error)
 	return b.subjectOf(ctx, d, d.leaves[0])
 }
 
-// subjectOf takes a leaf of a domain that exists.
 func (b *bench) subjectOf(ctx context.Context, d *domain, leaf string) (*subject, error) {
 	s := &subject{b: b}
 	stranger := newDomain(d.namespace, d.key, 0)
@@ -138,7 +138,7 @@ func (s *subject) replaceDry(ctx context.Context) error {
 	return s.update(ctx, s.versions[1-s.next], metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// annotate writes the version that is there, with another annotation that means nothing to anybody.
+// annotate writes the current version with another annotation, which has no meaning.
 func (s *subject) annotate(ctx context.Context) error {
 	return s.update(ctx, s.versions[s.next], metav1.UpdateOptions{})
 }

@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// audit is the log of kube-apiserver of what our programs ask: its metrics do not tell users apart, and those of a client do
-// not tell a lease from a list.
+// audit reads the requests of our programs from the audit log of kube-apiserver. The metrics of kube-apiserver do
+// not distinguish users, and client metrics do not distinguish a lease from a list.
 type audit struct{ dir string }
 
 func newAudit(dir string) (*audit, error) {
@@ -44,22 +44,21 @@ func (a *audit) policy() string { return filepath.Join(a.dir, "policy.json") }
 func (a *audit) log() string    { return filepath.Join(a.dir, "audit.log") }
 func (a *audit) remove() error  { return os.RemoveAll(a.dir) }
 
-// flags have kube-apiserver write the log.
+// flags make kube-apiserver write the log.
 func (a *audit) flags() []string {
 	return []string{"--audit-policy-file=" + a.policy(), "--audit-log-path=" + a.log()}
 }
 
-// requestKind is what somebody asks, as the table shows it.
+// requestKind is a kind of request, as the table shows it.
 type requestKind struct{ program, what string }
 
-// Kinds of requests that have nothing to do with the members.
+// Kinds of requests whose number does not depend on the members.
 const (
 	ofTheLease   = "the lease of the leader"
 	ofTheWatches = "watches that have ended, begun again"
 )
 
-// count is how many requests of each kind began in a time, and their sum without those that have nothing to do with the
-// members.
+// count returns how many requests of each kind began between from and until.
 func (a *audit) count(from, until time.Time) (map[requestKind]int, error) {
 	file, err := os.Open(a.log())
 	if err != nil {
@@ -75,7 +74,7 @@ func countRequests(log io.Reader, from, until time.Time) (map[requestKind]int, e
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			// What follows the last newline is still being written.
+			// kube-apiserver is still writing what follows the last newline.
 			return out, nil
 		}
 		if err != nil {
@@ -94,7 +93,7 @@ func countRequests(log io.Reader, from, until time.Time) (map[requestKind]int, e
 	}
 }
 
-// kindOf says what an event is of, once for each request: a watch has an event when it begins and one when it ends.
+// kindOf counts each request once: a watch has an audit event when it begins and one when it ends.
 func kindOf(event *auditv1.Event) (requestKind, bool) {
 	watches := event.Verb == "watch"
 	if watches != (event.Stage == auditv1.StageResponseStarted) || event.ObjectRef == nil {
@@ -116,7 +115,7 @@ func kindOf(event *auditv1.Event) (requestKind, bool) {
 	return kind, true
 }
 
-// compareKinds orders by program, and puts what has nothing to do with the members last.
+// compareKinds orders by program, and puts requests that do not depend on the members last.
 func compareKinds(x, y requestKind) int {
 	rank := func(k requestKind) int {
 		switch k.what {

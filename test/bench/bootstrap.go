@@ -23,13 +23,12 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// bootstrapTimeout bounds one namespace.
 const bootstrapTimeout = 5 * time.Minute
 
-// unthrottled are flags that leave the pace of the controller to kube-apiserver.
+// unthrottled leaves it to kube-apiserver to limit the controller's requests.
 var unthrottled = []string{"--kube-api-qps=5000", "--kube-api-burst=5000"}
 
-// bootstrap measures the controller from the creation of a configuration until the API shows every certificate Ready.
+// bootstrap measures from the creation of a configuration until the API shows every certificate Ready.
 func (b *bench) bootstrap(ctx context.Context) error {
 	processes := []string{installation.Controller, installation.Serve, cluster.APIServer, cluster.Etcd}
 	t := &table{
@@ -109,8 +108,8 @@ func (b *bench) bootstrapOnce(ctx context.Context, name string, d *domain) (*mea
 	return m, made - requests, nil
 }
 
-// allReady returns once so many certificates are Ready at the same time. It follows them as informers do: a watch that ends, or
-// that fell behind the history, is begun again with a list.
+// allReady returns once want certificates are Ready at the same time. Like an informer, it lists again when a
+// watch ends or its resource version is too old.
 func allReady(ctx context.Context, rotations certrotationclient.CertificateRotationInterface, want int) error {
 	ready := sets.New[string]()
 	lists := &cache.ListWatch{

@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// leading waits until the controller holds the lease: a start that has to wait for it is not what is measured.
+// leading waits until the controller holds the lease, so that a measurement does not include the wait for it.
 func (b *bench) leading(ctx context.Context) error {
 	leases := b.kube.CoordinationV1().Leases(installation.Namespace)
 	renewed := ""
@@ -33,7 +33,7 @@ func (b *bench) leading(ctx context.Context) error {
 		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 			return false, nil
 		}
-		// A lease that nobody gave back has a holder too; one that is renewed has a living one.
+		// A stale lease has a holder too. Only a running holder renews it.
 		last := renewed
 		renewed = lease.Spec.RenewTime.String()
 		return last != "" && last != renewed, nil
@@ -63,7 +63,7 @@ func (b *bench) controllerRequests(ctx context.Context) (float64, error) {
 	return sum, nil
 }
 
-// sample reads a line of the text format of Prometheus, if it is of that metric.
+// sample parses a line of the Prometheus text format. It returns false for other metrics.
 func sample(line, metric string) (float64, bool) {
 	rest, ok := strings.CutPrefix(line, metric+"{")
 	if !ok {

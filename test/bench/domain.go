@@ -23,7 +23,7 @@ const (
 	signerName = "bench-signer"
 	bundleName = "bench-ca-bundle"
 	configName = "bench"
-	// The parties, in the order of the roster.
+	// Parties, in the order of the roster.
 	clientParty = "clients"
 	serverParty = "server"
 )
@@ -31,13 +31,12 @@ const (
 // renewAtPercent is the default of the configuration.
 const renewAtPercent = 80
 
-// domain is one trust domain of client certificates in a namespace of its own.
 type domain struct {
 	namespace string
 	key       pki.KeyAlgorithm
 	leaves    []string
 	now       time.Time
-	// ca is nil where the controller is to make it.
+	// ca is nil if the controller makes it.
 	ca *pki.Pair
 }
 
@@ -89,7 +88,7 @@ func (d *domain) configuration() *configv1alpha1.RotationConfiguration {
 	}
 }
 
-// roster is the record of who counts, as the controller would have written it.
+// roster is the roster as the controller would have written it.
 func (d *domain) roster() (*configv1alpha1.RotationRecord, error) {
 	r := &trust.Roster{Signers: []string{signerName}, Leaves: d.leaves, Issued: true}
 	r.Members = append(r.Members, trust.RosterMember{

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestDomainIsStable proves that the controller finds nothing to do in what the benchmark writes: otherwise the benchmark
-// would measure the repair of its own fixtures.
+// TestDomainIsStable: the controller has nothing to do in the fixtures of the benchmark. Otherwise the benchmark
+// would measure their repair.
 func TestDomainIsStable(t *testing.T) {
 	d := newDomain("bench-0000", pki.ECDSAP256, 3)
 	if err := d.makeAuthority(); err != nil {

@@ -50,7 +50,6 @@ func (b *bench) goBenchmarks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// goBenchmark is one benchmark with a sample of each repeat.
 type goBenchmark struct {
 	name                string
 	micros, kib, allocs []float64
@@ -58,7 +57,7 @@ type goBenchmark struct {
 
 var benchmarkLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
 
-// parseBenchmarks reads the output of go test -bench; equal names are repeats.
+// parseBenchmarks reads the output of go test -bench. Equal names are repeats.
 func parseBenchmarks(text string) []*goBenchmark {
 	var out []*goBenchmark
 	byName := map[string]*goBenchmark{}
@@ -78,7 +77,7 @@ func parseBenchmarks(text string) []*goBenchmark {
 	return out
 }
 
-// add takes pairs of value and unit; units that the table does not show are passed over.
+// add takes pairs of value and unit, and ignores units that the table does not show.
 func (r *goBenchmark) add(fields []string) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		value, err := strconv.ParseFloat(fields[i], 64)

@@ -13,8 +13,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// keys measures, on one thread and in CPU time of that thread, what an issuance costs beyond the key and the signature that
-// it needs. The three are interleaved.
+// keys measures what an issuance costs beyond its key and its signature. It uses the CPU time of one thread and
+// interleaves the three steps.
 func (b *bench) keys(ctx context.Context) error {
 	t := &table{
 		Title:   "Issuance in process, by key type, against the machine's own rate",
@@ -41,7 +41,7 @@ func (b *bench) keys(ctx context.Context) error {
 	return nil
 }
 
-// keyCosts are CPU seconds.
+// keyCosts are CPU seconds per operation.
 type keyCosts struct {
 	Generate float64 `json:"generate"`
 	Sign     float64 `json:"sign"`
@@ -49,8 +49,8 @@ type keyCosts struct {
 	Issue    float64 `json:"issue"`
 }
 
-// issuanceCosts are the means over at least three rounds and the budget of wall time. The signatures of a round are many,
-// and only of the first rounds: next to an RSA key a single one would be lost in the noise.
+// issuanceCosts returns the means over at least three rounds and over the budget of wall time. Only the first
+// rounds measure signatures, several each: next to an RSA key generation a single signature is lost in the noise.
 func issuanceCosts(ctx context.Context, key pki.KeyAlgorithm, budget time.Duration) (keyCosts, int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -82,13 +82,12 @@ func issuanceCosts(ctx context.Context, key pki.KeyAlgorithm, budget time.Durati
 	}, n, nil
 }
 
-// step adds what it costs to a sum.
+// step adds its cost to a sum.
 type step struct {
 	sum *float64
 	do  func() error
 }
 
-// charge adds the CPU seconds of do to sum.
 func charge(sum *float64, do func() error) error {
 	before, err := threadSeconds()
 	if err != nil {

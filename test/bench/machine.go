@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// machine prints the facts without which no figure means anything.
+// machine prints the facts about the machine that the figures depend on.
 func (b *bench) machine(ctx context.Context) error {
 	syncs, err := syncLatency(b.dir)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *bench) machine(ctx context.Context) error {
 	return nil
 }
 
-// syncLatency appends to a file and syncs it, in milliseconds each.
+// syncLatency measures appends to a file with fsync, in milliseconds.
 func syncLatency(dir string) ([]float64, error) {
 	file, err := os.CreateTemp(dir, "fsync-")
 	if err != nil {
@@ -65,7 +65,7 @@ func syncLatency(dir string) ([]float64, error) {
 	return samples, nil
 }
 
-// valueOf reads "name : value" out of a file of /proc; "unknown" where there is none.
+// valueOf reads "name : value" from a file of /proc. It returns "unknown" if there is none.
 func valueOf(file, name string) string {
 	text, err := os.ReadFile(filepath.Clean(file))
 	if err != nil {
@@ -88,7 +88,7 @@ func firstFields(file string, n int) []string {
 	return fields[:min(n, len(fields))]
 }
 
-// output is what a program prints, "unknown" when it fails.
+// output returns what a program prints, "unknown" if it fails.
 func output(ctx context.Context, dir, name string, args ...string) string {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

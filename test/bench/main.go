@@ -21,7 +21,6 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// options are the flags.
 type options struct {
 	sections []string
 	sizes    sizes
@@ -32,17 +31,17 @@ type options struct {
 	watchers sizes
 }
 
-// section is a part of the benchmark that can be left out.
+// section is a part of the benchmark that a run can leave out.
 type section struct {
 	name, about string
-	// onCluster says whether it needs a running control plane.
+	// onCluster means that the section needs a running control plane.
 	onCluster bool
-	// alone says that it counts what is in the cluster, so that it gets one of its own.
+	// alone means that the section gets a cluster of its own, because it counts what is in the cluster.
 	alone bool
 	run   func(*bench, context.Context) error
 }
 
-// allSections in the order in which they run.
+// allSections returns the sections in the order in which they run.
 func allSections() []section {
 	return []section{
 		{name: "engine", about: "model, view engine and admission review in process", run: (*bench).goBenchmarks},
@@ -96,7 +95,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	return errors.Join(errs...)
 }
 
-// run runs a section. When it fails the others go on: what they find is worth as much.
+// run runs a section. The others run even if one fails.
 func (b *bench) run(ctx context.Context, s *section) error {
 	if s.alone {
 		if err := b.stop(false); err != nil {

@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// operation is one of the alternatives that are compared.
+// operation is one of the compared alternatives.
 type operation struct {
 	name string
 	// batch is how often it runs in one round.
 	batch int
-	// run does it once. The returned time replaces the measured one, unless it is 0: for an operation with a preparation.
+	// run executes the operation once. A returned time other than 0 replaces the measured one, for an operation
+	// with a preparation.
 	run func(ctx context.Context) (time.Duration, error)
 }
 
-// timed is run for an operation that is measured as a whole.
+// timed adapts an operation that is measured as a whole.
 func timed(run func(ctx context.Context) error) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) { return 0, run(ctx) }
 }
@@ -30,11 +31,10 @@ type round struct {
 	Milliseconds []float64 `json:"milliseconds"`
 	// CPU seconds of each process during the batch.
 	CPU map[string]float64 `json:"cpuSeconds"`
-	// Wire are the bytes that the client received, compressed, encrypted and with headers.
+	// Wire counts the bytes that the client received: compressed, encrypted and with headers.
 	Wire int64 `json:"wireBytes"`
 }
 
-// measurement is all rounds of an operation.
 type measurement struct {
 	Section string  `json:"section"`
 	Name    string  `json:"name"`
@@ -45,7 +45,7 @@ type measurement struct {
 // client is this process in the maps of CPU seconds.
 const client = "client"
 
-// compare runs the operations in interleaved rounds, after one run of each that does not count.
+// compare runs the operations in interleaved rounds, after one uncounted run of each.
 func (b *bench) compare(ctx context.Context, section string, size int, operations []operation) ([]*measurement, error) {
 	out := make([]*measurement, len(operations))
 	for i, op := range operations {
@@ -97,7 +97,7 @@ func (b *bench) round(ctx context.Context, op *operation) (round, error) {
 	return out, nil
 }
 
-// cpu is the CPU time of each process that runs, and of this one.
+// cpu returns the CPU seconds of each running process, and of this one.
 func (b *bench) cpu() (map[string]float64, error) {
 	pids := b.pids()
 	pids[client] = os.Getpid()
@@ -122,7 +122,6 @@ func spent(before, after map[string]float64) map[string]float64 {
 	return out
 }
 
-// latencies are the samples of all rounds.
 func (m *measurement) latencies() []float64 {
 	var all []float64
 	for _, r := range m.Rounds {
@@ -161,7 +160,7 @@ func (m *measurement) row(processes ...string) []string {
 	return out
 }
 
-// columns are the heads of row, with more behind.
+// columns are the headers of row, followed by more.
 func columns(first string, processes []string, more ...string) []string {
 	out := []string{first, "n", "p50 ms (IQR)", "p99 ms"}
 	for _, process := range processes {

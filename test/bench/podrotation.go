@@ -19,13 +19,13 @@ import (
 // rotationTimeout bounds one step of a rotation in which all pods take part.
 const rotationTimeout = 30 * time.Minute
 
-// phases is the table of what happens to a workload, one row for each step.
+// phases is the table of a rotation of a workload, one row for each step.
 type phases struct {
 	b     *bench
 	table *table
 }
 
-// phaseProcesses are those whose CPU time a step is shown with.
+// phaseProcesses are the processes whose CPU time each step shows.
 var phaseProcesses = []string{installation.Controller, installation.Serve, cluster.APIServer, cluster.Etcd, client}
 
 func (b *bench) newPhases() *phases {
@@ -41,7 +41,7 @@ func (b *bench) newPhases() *phases {
 	return &phases{b: b, table: t}
 }
 
-// measure adds the row of a step: how long it took, and the reports that were made in it.
+// measure adds the row of a step: its duration, and the latency of its reports.
 func (p *phases) measure(ctx context.Context, name string, step func(ctx context.Context) (*reported, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, rotationTimeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func (p *phases) measure(ctx context.Context, name string, step func(ctx context
 	return nil
 }
 
-// populate makes the pods, and has them report what they have loaded at rest.
+// populate makes the pods. They report what they have loaded before the rotation begins.
 func (w *workload) populate(ctx context.Context, p *phases) error {
 	n := w.b.opts.pods
 	if err := p.measure(ctx, fmt.Sprintf("%d pods are made and started, with a token each", n), func(ctx context.Context) (*reported, error) {
@@ -90,8 +90,8 @@ func (w *workload) populate(ctx context.Context, p *phases) error {
 	})
 }
 
-// rotate takes the signer through a rotation in which every pod reports twice: that it trusts the next CA, and that it
-// presents the leaf which that has signed.
+// rotate rotates the signer. Every pod reports twice: that it trusts the next CA, and that it presents a leaf that
+// this CA signed.
 func (w *workload) rotate(ctx context.Context, p *phases) error {
 	followed, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,7 +100,7 @@ func (w *workload) rotate(ctx context.Context, p *phases) error {
 	if err != nil {
 		return err
 	}
-	// Stable is waited for after this one.
+	// The last step waits for a Stable that is later than this one.
 	begun = begun.Add(time.Nanosecond)
 	return p.measure(ctx, "the rotation as a whole", func(ctx context.Context) (*reported, error) {
 		for _, step := range []struct {
@@ -123,7 +123,7 @@ func (w *workload) rotate(ctx context.Context, p *phases) error {
 	})
 }
 
-// reaches is await as a step.
+// reaches returns a step that waits for one of the stages.
 func (s *stages) reaches(since time.Time, wanted ...v1alpha1.Stage) func(ctx context.Context) (*reported, error) {
 	return func(ctx context.Context) (*reported, error) {
 		_, err := s.await(ctx, since, wanted...)
@@ -131,7 +131,6 @@ func (s *stages) reaches(since time.Time, wanted ...v1alpha1.Stage) func(ctx con
 	}
 }
 
-// publishNext asks for a rotation and waits for the CA that is to be trusted.
 func (w *workload) publishNext(ctx context.Context) (*reported, error) {
 	before, err := w.published(ctx)
 	if err != nil {
@@ -147,7 +146,7 @@ func (w *workload) publishNext(ctx context.Context) (*reported, error) {
 	})
 }
 
-// reportPublished has pods load what is published, and report.
+// reportPublished reports for the pods that they have loaded what is published.
 func (w *workload) reportPublished(ctx context.Context, pods []replica) (*reported, error) {
 	what, err := w.published(ctx)
 	if err != nil {
@@ -156,12 +155,11 @@ func (w *workload) reportPublished(ctx context.Context, pods []replica) (*report
 	return w.reportAll(ctx, pods, what)
 }
 
-// reportMost has all pods but the last one report.
 func (w *workload) reportMost(ctx context.Context) (*reported, error) {
 	return w.reportPublished(ctx, w.pods[:len(w.pods)-1])
 }
 
-// reportLast has the last one report, and waits for the stage that follows.
+// reportLast reports for the last pod, and waits for the next stage.
 func (w *workload) reportLast(shown *stages, since time.Time, wanted ...v1alpha1.Stage) func(ctx context.Context) (*reported, error) {
 	return func(ctx context.Context) (*reported, error) {
 		r, err := w.reportPublished(ctx, w.pods[len(w.pods)-1:])

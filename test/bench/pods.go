@@ -15,10 +15,10 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// settling is how long a program may work off what it has found at its start, before it counts as at rest.
+// settling is how long a program may work after its start before it counts as at rest.
 const settling = 20 * time.Second
 
-// pods measures what thousands of pods cost as members of one relying party.
+// pods measures the cost of thousands of pods as members of one relying party.
 func (b *bench) pods(ctx context.Context) (err error) {
 	a, err := newAudit(b.dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *workload) weigh(ctx context.Context, pods string, t *table) error {
 	return w.settled(ctx, pods, starts, t)
 }
 
-// settled lets both programs work off what they have to do, and adds their rows.
+// settled gives both programs time to finish their work, and adds their rows.
 func (w *workload) settled(ctx context.Context, pods string, starts map[string]started, t *table) error {
 	if err := pause(ctx, settling); err != nil {
 		return err
@@ -129,7 +129,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// quiet counts what the programs ask of kube-apiserver while nobody does anything.
+// quiet counts the requests of the programs to kube-apiserver while the cluster is at rest.
 func (b *bench) quiet(ctx context.Context, a *audit) error {
 	b.say("%s of rest", b.opts.quiet)
 	from := time.Now()

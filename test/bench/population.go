@@ -20,12 +20,12 @@ import (
 const (
 	// perNamespace is how many certificates a populated namespace has: a signer and its leaves.
 	perNamespace = 100
-	// writers is how many Secrets are written at a time.
+	// writers is how many Secrets are written concurrently.
 	writers = 32
 )
 
-// populate writes the objects of as many namespaces as hold the given number of certificates, each as the controller would
-// have left it, and leaves out the first have namespaces. The controller should not run meanwhile.
+// populate writes namespaces until they hold the given number of certificates, as the controller would have left
+// them. It skips the first have namespaces. The controller should not run meanwhile.
 func (b *bench) populate(ctx context.Context, have, certificates int) error {
 	begun := time.Now()
 	for i := have; i < certificates/perNamespace; i++ {
@@ -37,7 +37,8 @@ func (b *bench) populate(ctx context.Context, have, certificates int) error {
 	return nil
 }
 
-// fill writes one domain. The configuration comes last: until then nobody looks at the rest.
+// fill writes one domain. It writes the configuration last, because the controller ignores the other objects until
+// then.
 func (b *bench) fill(ctx context.Context, d *domain) error {
 	if err := d.makeAuthority(); err != nil {
 		return err
@@ -75,7 +76,6 @@ func (b *bench) fill(ctx context.Context, d *domain) error {
 	return b.configure(ctx, d)
 }
 
-// configure declares a domain.
 func (b *bench) configure(ctx context.Context, d *domain) error {
 	if _, err := b.rotations.ConfigV1alpha1().RotationConfigurations(d.namespace).Create(ctx, d.configuration(), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create rotationconfiguration %s/%s: %w", d.namespace, configName, err)
@@ -83,7 +83,6 @@ func (b *bench) configure(ctx context.Context, d *domain) error {
 	return nil
 }
 
-// enroll records who counts in a domain.
 func (b *bench) enroll(ctx context.Context, d *domain) error {
 	roster, err := d.roster()
 	if err != nil {
@@ -95,7 +94,6 @@ func (b *bench) enroll(ctx context.Context, d *domain) error {
 	return nil
 }
 
-// createNamespace makes a namespace without the guard.
 func (b *bench) createNamespace(ctx context.Context, d *domain) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: d.namespace, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue},

@@ -34,7 +34,6 @@ func (b *bench) propagationTable() *table {
 	}
 }
 
-// propagation writes a leaf again and again while watches of Secrets and of rotations are open.
 func (b *bench) propagation(ctx context.Context, size int, t *table) error {
 	d := newDomain(fmt.Sprintf("bench-watch-%d", size), pki.ECDSAP256, perNamespace-1)
 	if err := b.fill(ctx, d); err != nil {
@@ -143,7 +142,7 @@ func (b *bench) seat(ctx context.Context, a *audience, readers *sync.WaitGroup, 
 	return nil
 }
 
-// listVersion is where a watch begins that misses nothing.
+// listVersion returns the resource version from which a watch misses nothing.
 func (b *bench) listVersion(ctx context.Context, path string) (string, error) {
 	if path == secretsPath {
 		list, err := b.kube.CoreV1().Secrets("").List(ctx, metav1.ListOptions{Limit: 1})
@@ -153,17 +152,17 @@ func (b *bench) listVersion(ctx context.Context, path string) (string, error) {
 	return list.ResourceVersion, err
 }
 
-// audience is the watches of one kind. Each reader calls hear; expect is called by the writer.
+// audience is the watches of one kind. Each reader calls hear, the writer calls expect.
 type audience struct {
 	fail    context.CancelCauseFunc
 	current atomic.Pointer[expectation]
 }
 
-// expectation is one event that every watch is to get once.
+// expectation is one event that every watch must receive once.
 type expectation struct {
 	text    []byte
 	missing atomic.Int64
-	// all is closed when the last watch has the event, after last was set.
+	// all is closed when the last watch has the event, after last is set.
 	all  chan struct{}
 	last time.Time
 }
@@ -175,8 +174,9 @@ func (a *audience) expect(text string, watches int) *expectation {
 	return e
 }
 
-// hear counts an event if it is the expected one, and returns what this watch has heard last. A watch may get several
-// events that match, such as that of the leaf and then that of a condition; the first one counts.
+// hear counts an event if it is the expected one, and returns the expectation that this watch has met last.
+// Several events of a watch may match, for example a change of the leaf and then of a condition. Only the first
+// one counts.
 func (a *audience) hear(line []byte, last *expectation) *expectation {
 	e := a.current.Load()
 	if e == nil || e == last || !bytes.Contains(line, e.text) {
@@ -189,7 +189,7 @@ func (a *audience) hear(line []byte, last *expectation) *expectation {
 	return e
 }
 
-// serialOf is the serial number of the certificate of a Secret as the API shows it.
+// serialOf returns the serial number of the certificate in a Secret, as the API shows it.
 func serialOf(secret *corev1.Secret) (string, error) {
 	certs, err := pki.ParseChain(secret.Data[inventory.ActiveCertKey])
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// table is a piece of docs/benchmarks.md.
+// table is a table of docs/benchmarks.md.
 type table struct {
 	Title   string     `json:"title"`
 	Notes   []string   `json:"notes,omitempty"`
@@ -21,7 +21,7 @@ type table struct {
 	Rows    [][]string `json:"rows"`
 }
 
-// markdown writes the table; the first column is text, the others are figures.
+// markdown writes the table. The first column is text, the others are figures.
 func (t *table) markdown(out io.Writer) {
 	fmt.Fprintf(out, "\n### %s\n\n", t.Title)
 	for _, note := range t.Notes {
@@ -43,10 +43,10 @@ func (t *table) markdown(out io.Writer) {
 	}
 }
 
-// report is what is printed and saved.
+// report is the printed and saved result.
 type report struct {
 	out io.Writer
-	// benchmarks are what benchstat reads: lines of go test -bench, and lines like them.
+	// benchmarks are lines of go test -bench, and lines in its format, for benchstat.
 	benchmarks strings.Builder
 
 	Started      time.Time         `json:"started"`
@@ -61,13 +61,13 @@ func newReport(out io.Writer, args []string) *report {
 	return &report{out: out, Started: time.Now().UTC(), Arguments: args, Samples: map[string]any{}, Machine: map[string]string{}}
 }
 
-// print adds a table to the report as soon as it is known: a run that fails later has printed what it found.
+// print adds a table to the report and prints it at once, so that a later failure does not lose it.
 func (r *report) print(t *table) {
 	r.Tables = append(r.Tables, t)
 	t.markdown(r.out)
 }
 
-// save writes everything into a file of its own, and what benchstat reads into another.
+// save writes the report into one file, and the lines for benchstat into another.
 func (b *bench) save() error {
 	file := filepath.Join(b.dir, b.report.Started.Format("20060102T150405Z"))
 	text, err := json.MarshalIndent(b.report, "", " ")

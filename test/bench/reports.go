@@ -47,14 +47,14 @@ func (w *workload) published(ctx context.Context) (loaded, error) {
 	return out, nil
 }
 
-// reported is what it took to have all pods report.
+// reported has the duration of each report of a step.
 type reported struct {
 	milliseconds []float64
-	// again is how many were refused and sent again.
+	// again is how many reports were refused and sent again.
 	again int
 }
 
-// reportAll has each of the pods report once, so many at a time.
+// reportAll sends one report for each pod, concurrently up to writers.
 func (w *workload) reportAll(ctx context.Context, pods []replica, what loaded) (*reported, error) {
 	var mu sync.Mutex
 	out := &reported{}
@@ -81,10 +81,10 @@ func (w *workload) reportAll(ctx context.Context, pods []replica, what loaded) (
 	return out, group.Wait()
 }
 
-// reportTimeout bounds the reports of one pod until one is taken.
+// reportTimeout bounds the reports of one pod until serve accepts one.
 const reportTimeout = time.Minute
 
-// report is sent as the pod, again if it is refused because serve does not know the pod yet, or because somebody else wrote.
+// report reports as the pod. It retries if serve does not know the pod yet, or if another client wrote meanwhile.
 func (w *workload) report(ctx context.Context, pod *replica, what loaded) (refused int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()

@@ -21,8 +21,8 @@ import (
 	certrotationclient "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
 )
 
-// stages are those that the API has shown of a trust domain, with when they were first seen. They are read off its bundle,
-// which unlike the signer does not list the members.
+// stages are the stages of a trust domain that the API has shown, with the time each was first seen. They come
+// from its bundle, which unlike the signer does not list the members.
 type stages struct {
 	mu      sync.Mutex
 	shown   []shownStage
@@ -35,7 +35,7 @@ type shownStage struct {
 	at    time.Time
 }
 
-// followStages begins to watch, until ctx ends.
+// followStages watches until ctx ends.
 func followStages(ctx context.Context, bundles certrotationclient.BundleStatusInterface) *stages {
 	s := &stages{changed: make(chan struct{})}
 	lists := &cache.ListWatch{
@@ -71,7 +71,7 @@ func (s *stages) see(stage v1alpha1.Stage, ended error) {
 	s.changed = make(chan struct{})
 }
 
-// await returns when one of the stages was first seen, at that time or later.
+// await returns the time of the first of the wanted stages that was seen at since or later.
 func (s *stages) await(ctx context.Context, since time.Time, wanted ...v1alpha1.Stage) (time.Time, error) {
 	for {
 		at, changed, err := s.reached(since, wanted)

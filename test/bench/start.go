@@ -20,13 +20,13 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// started is what a start of a program costs, by repeat, and its memory after the last one.
+// started is the cost of starting a program, by repeat, and its memory after the last start.
 type started struct {
 	seconds, cpu []float64
 	memory       memory
 }
 
-// coldStart restarts serve, and then waits until the API shows everything.
+// coldStart restarts serve, and then waits until the API shows every certificate.
 func (b *bench) coldStart(ctx context.Context, size int) (started, error) {
 	var s started
 	url, err := b.serveReadyURL()
@@ -39,7 +39,7 @@ func (b *bench) coldStart(ctx context.Context, size int) (started, error) {
 	return s, b.waitForCertificates(ctx, size)
 }
 
-// restarts stops a program of ours and starts it again until it is ready, several times.
+// restarts repeatedly stops a certrotation program and starts it until it is ready.
 func (b *bench) restarts(ctx context.Context, program *cluster.Process, readyURL string) (s started, err error) {
 	for range b.opts.rounds {
 		if err := program.Stop(ctx); err != nil {
@@ -79,7 +79,7 @@ func (b *bench) waitForCertificates(ctx context.Context, size int) error {
 	return nil
 }
 
-// serveReadyURL is /readyz of serve itself, by the port that the installation keeps in its file.
+// serveReadyURL is /readyz of serve itself. The installation keeps its port in a file.
 func (b *bench) serveReadyURL() (string, error) {
 	file := filepath.Join(b.cluster.Dir(), "installation.json")
 	text, err := os.ReadFile(file)
@@ -99,7 +99,7 @@ func (b *bench) serveReadyURL() (string, error) {
 }
 
 func ready(ctx context.Context, url string) error {
-	// Who answers does not matter for "is it up".
+	// The identity of the server does not matter for readiness.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

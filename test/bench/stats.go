@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// quantile of samples in any order by linear interpolation between neighbours; NaN of none.
+// quantile interpolates linearly between neighbours. The samples may have any order. It is NaN without samples.
 func quantile(samples []float64, q float64) float64 {
 	if len(samples) == 0 {
 		return math.NaN()
@@ -24,10 +24,10 @@ func quantile(samples []float64, q float64) float64 {
 
 func median(samples []float64) float64 { return quantile(samples, 0.5) }
 
-// spread is the interquartile range.
 func spread(samples []float64) float64 { return quantile(samples, 0.75) - quantile(samples, 0.25) }
 
-// number writes a figure with about three significant digits. What is left of a difference of equal floats is zero.
+// number formats a figure with about three significant digits. The rounding error of a difference of equal floats
+// counts as zero.
 func number(x float64) string {
 	switch abs := math.Abs(x); {
 	case math.IsNaN(x):

@@ -11,13 +11,14 @@ import (
 	"io"
 )
 
-// stream is a watch that is read line by line, undecoded: with many watches the decoding would be all that is measured.
+// stream is a watch that is read line by line without decoding. With many watches the decoding would dominate the
+// measurement.
 type stream struct {
 	body  io.ReadCloser
 	lines *bufio.Reader
 }
 
-// watchStream opens a watch in JSON. version "" asks for the initial events and a bookmark behind them (WatchList).
+// watchStream opens a watch in JSON. version "" requests the initial events and a bookmark after them (WatchList).
 func (b *bench) watchStream(ctx context.Context, path, selector, version string) (*stream, error) {
 	request := b.kubeJSON.CoreV1().RESTClient().Get().AbsPath(path).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").SetHeader("Accept", "application/json")
@@ -36,7 +37,7 @@ func (b *bench) watchStream(ctx context.Context, path, selector, version string)
 	return &stream{body: body, lines: bufio.NewReaderSize(body, 64<<10)}, nil
 }
 
-// next returns the next event. An event ERROR is an error.
+// next returns the next event. An ERROR event is returned as an error.
 func (s *stream) next() ([]byte, error) {
 	line, err := s.lines.ReadBytes('\n')
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *stream) next() ([]byte, error) {
 
 func (s *stream) close() { _ = s.body.Close() }
 
-// watchList reads a watch from nothing to the bookmark that ends the initial events, as an informer starts.
+// watchList reads a watch up to the bookmark that ends the initial events, as a starting informer does.
 func (b *bench) watchList(ctx context.Context, path, selector string, size int) error {
 	s, err := b.watchStream(ctx, path, selector, "")
 	if err != nil {

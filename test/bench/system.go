@@ -24,7 +24,7 @@ import (
 // startTimeout bounds the start of the control plane with certrotation in it.
 const startTimeout = 4 * time.Minute
 
-// bench is one run. Everything of the control plane is nil until start.
+// bench is one run. The fields of the control plane are nil until start.
 type bench struct {
 	root, dir string
 	opts      options
@@ -33,12 +33,13 @@ type bench struct {
 
 	cluster *cluster.Cluster
 	in      *installation.Installation
-	// controllerURL is where the controller has its metrics.
+	// controllerURL is the base URL of the controller's metrics.
 	controllerURL string
-	// kube talks protobuf, kubeJSON talks JSON, rotations is ours. All of them count what they receive in wire.
+	// kube uses protobuf, kubeJSON uses JSON, rotations is the client of our API groups. All of them count what
+	// they receive in wire.
 	kube, kubeJSON kubernetes.Interface
 	rotations      versioned.Interface
-	// controller writes records, which the guard lets nobody else do.
+	// controller writes records, which the guard permits only to the controller.
 	controller versioned.Interface
 	wire       atomic.Int64
 }
@@ -47,7 +48,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, "bench: "+format+"\n", args...)
 }
 
-// start starts the control plane, once, and certrotation in it wherever it does not run with its default flags.
+// start starts the control plane once, and installs certrotation unless it runs with its default flags.
 func (b *bench) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -57,7 +58,6 @@ func (b *bench) start(ctx context.Context) error {
 	return b.install(ctx)
 }
 
-// startCluster starts the control plane, unless it runs.
 func (b *bench) startCluster(ctx context.Context, apiServerFlags ...string) error {
 	if b.cluster != nil {
 		return nil
@@ -75,7 +75,7 @@ func (b *bench) startCluster(ctx context.Context, apiServerFlags ...string) erro
 	return b.connect()
 }
 
-// install starts certrotation; a controller that runs with other flags is replaced.
+// install starts certrotation. It replaces a controller that runs with other flags.
 func (b *bench) install(ctx context.Context, controllerFlags ...string) error {
 	in, err := installation.Prepare(b.cluster, installation.Config{
 		Progress: b.progress, ControllerFlags: controllerFlags,
@@ -117,17 +117,17 @@ func (b *bench) connect() error {
 	return nil
 }
 
-// account is the user that one of our programs is.
+// account is the user name of a certrotation program.
 func account(program string) string {
 	return fmt.Sprintf("system:serviceaccount:%s:certrotation-%s", installation.Namespace, program)
 }
 
-// stop ends what start started and removes it. After a failure the logs stay.
+// stop stops the control plane and removes its directory. After a failure the logs stay.
 func (b *bench) stop(failed bool) error {
 	if b.cluster == nil {
 		return nil
 	}
-	// Not the context of the run, which may have ended already.
+	// The context of the run may have ended already.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := b.cluster.Stop(ctx); err != nil {
@@ -147,7 +147,6 @@ func (b *bench) stop(failed bool) error {
 	return nil
 }
 
-// pids are the processes that run, by name.
 func (b *bench) pids() map[string]int {
 	out := map[string]int{}
 	if b.cluster == nil {

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadSeconds is the CPU time of this thread.
 func threadSeconds() (float64, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

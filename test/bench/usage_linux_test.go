@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestUsageOfThisProcess reads the real files.
+// TestUsageOfThisProcess reads the real files of /proc.
 func TestUsageOfThisProcess(t *testing.T) {
 	before, err := cpuSeconds(os.Getpid())
 	if err != nil {

@@ -44,7 +44,7 @@ func (b *bench) view(ctx context.Context) error {
 		Columns: []string{"certificates", "start s", "start CPU-s", "MiB when ready", "MiB after load", "MiB peak", "idle CPU %", "kube-apiserver MiB"},
 	}
 	propagation := b.propagationTable()
-	// A run that is cut short prints the sizes that it has done.
+	// An aborted run prints the sizes that it has measured.
 	defer func() {
 		for _, t := range []*table{requests, propagation, memories} {
 			if len(t.Rows) > 0 {
@@ -79,12 +79,11 @@ func (b *bench) view(ctx context.Context) error {
 	return nil
 }
 
-// requests measures what clients ask.
 func (b *bench) requests(ctx context.Context, size int, t *table, processes []string) error {
 	lists, gets := max(3, 10_000/size), 200
 	name := newDomain("bench-0000", pki.ECDSAP256, 1).leaves[0]
 	rotations, secrets := b.rotations.CertrotationV1alpha1(), b.kube.CoreV1().Secrets
-	// The sizes of the plain bodies, by operation.
+	// plain has, by operation, a request whose uncompressed body is measured.
 	plain := map[string]func(context.Context) ([]byte, error){
 		"certificaterotations: list":                b.raw(rotationsPath, "application/json", ""),
 		"certificaterotations: list, Table":         b.raw(rotationsPath, "application/json;as=Table;v=v1;g=meta.k8s.io", ""),
@@ -148,7 +147,7 @@ func (b *bench) requests(ctx context.Context, size int, t *table, processes []st
 	return nil
 }
 
-// raw asks and returns the body as it is.
+// raw requests a path and returns the unmodified body.
 func (b *bench) raw(path, accept, selector string) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		request := b.kubeJSON.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", accept)
@@ -159,7 +158,7 @@ func (b *bench) raw(path, accept, selector string) func(context.Context) ([]byte
 	}
 }
 
-// pages lists as kubectl does.
+// pages lists in pages as kubectl does.
 func (b *bench) pages(ctx context.Context, size int) error {
 	opts, got := metav1.ListOptions{Limit: 500}, 0
 	for {
@@ -174,7 +173,7 @@ func (b *bench) pages(ctx context.Context, size int) error {
 	}
 }
 
-// listSecrets does what a client must that computes the same answer by itself, or only its first half.
+// listSecrets does what a client must do that computes the same answer from Secrets. Without parse it only lists.
 func listSecrets(kube kubernetes.Interface, size int, parse bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list, err := kube.CoreV1().Secrets("").List(ctx, metav1.ListOptions{FieldSelector: tlsSecrets})
@@ -198,7 +197,7 @@ func checkPair(secret *corev1.Secret) error {
 	return nil
 }
 
-// atLeast is an error when an answer is not whole.
+// atLeast returns an error if the answer is incomplete.
 func atLeast(want, got int, err error) error {
 	if err == nil && got < want {
 		return fmt.Errorf("the answer has %d objects, want at least %d", got, want)
@@ -228,7 +227,7 @@ func (b *bench) afterLoad(ctx context.Context, size int, s started) ([]string, e
 	}, nil
 }
 
-// idlePercent is the share of one core that a process uses when nobody asks it anything.
+// idlePercent is the share of one core that a process uses without requests.
 func idlePercent(ctx context.Context, pid int, during time.Duration) (float64, error) {
 	before, err := cpuSeconds(pid)
 	if err != nil {

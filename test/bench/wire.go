@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// countingDial connects like the default dialer and adds what the connections receive to received.
+// countingDial connects like the default dialer. It adds the bytes that the connections receive to received.
 func countingDial(received *atomic.Int64) func(ctx context.Context, network, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	return func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// workbench has what the steps of an issuance need, once with registry/pki and once with the standard library alone.
+// workbench has what the steps of an issuance need, with registry/pki and with the standard library alone.
 type workbench struct {
 	key    pki.KeyAlgorithm
 	ca     *pki.Pair
@@ -36,7 +36,7 @@ func newWorkbench(key pki.KeyAlgorithm) (*workbench, error) {
 	if w.signer, err = pki.GenerateKey(key); err != nil {
 		return nil, err
 	}
-	// The names and times of a real authority; the key is one that can be had.
+	// The template has the name and times of a real CA.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, SubjectKeyId: make([]byte, 20),
@@ -56,7 +56,7 @@ func (w *workbench) generate() (err error) {
 	return err
 }
 
-// create is the least that an issuance can do.
+// create does the minimum of an issuance with the standard library.
 func (w *workbench) create() error {
 	now := time.Now()
 	template := &x509.Certificate{
@@ -75,7 +75,7 @@ func (w *workbench) issue() error {
 	return err
 }
 
-// sign signs something of the length of a certificate, as crypto/x509 does.
+// sign signs a message of the length of a certificate, as crypto/x509 does.
 func (w *workbench) sign(times int) error {
 	message := make([]byte, 500)
 	for range times {

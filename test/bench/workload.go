@@ -21,20 +21,20 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// workloadName names what there is one of in the namespace: the workload, its account, its party and its leaf.
+// workloadName is the name of the workload, its account, its party and its leaf.
 const workloadName = "web"
 
-// workload is a namespace whose only relying party are the pods of one workload. Each of them presents the leaf, and
-// verifies it in the others. Nothing runs: their states are written as kubelet would.
+// workload is a namespace whose only relying party is the pods of one workload. Each pod presents the leaf, and
+// verifies the leaf of the others. Nothing runs: the test writes the status of the pods as kubelet would.
 type workload struct {
 	b    *bench
 	d    *domain
 	pods []replica
-	// reports is a client without a credential: each request has the token of a pod.
+	// reports is a client without a credential: each request carries the token of a pod.
 	reports rest.Interface
 }
 
-// replica is a pod with the token that kubelet would mount there.
+// replica is a pod with the token that kubelet would mount.
 type replica struct {
 	name, uid, token string
 	startedAt        metav1.Time
@@ -50,7 +50,7 @@ func (b *bench) newWorkload(namespace string) (*workload, error) {
 	return &workload{b: b, d: newDomain(namespace, pki.ECDSAP256, 0), reports: client.CertrotationV1alpha1().RESTClient()}, nil
 }
 
-// create makes the namespace with the account of the workload and its right to report, and the configuration.
+// create makes the namespace, the account of the workload with its right to report, and the configuration.
 func (w *workload) create(ctx context.Context) error {
 	if err := w.b.createNamespace(ctx, w.d); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (w *workload) configuration() *configv1alpha1.RotationConfiguration {
 	return out
 }
 
-// scale makes pods that run.
+// scale makes n running pods.
 func (w *workload) scale(ctx context.Context, n int) error {
 	w.pods = make([]replica, n)
 	group, parallel := errgroup.WithContext(ctx)
@@ -110,7 +110,8 @@ func (w *workload) scale(ctx context.Context, n int) error {
 	return group.Wait()
 }
 
-// run makes a pod on a node that there is not, has its container started, and gets a token that is bound to it.
+// run makes a pod on a node that does not exist, marks its container as started, and requests a token bound to the
+// pod.
 func (w *workload) run(ctx context.Context, name string) (replica, error) {
 	pods := w.b.kube.CoreV1().Pods(w.d.namespace)
 	pod, err := pods.Create(ctx, &corev1.Pod{

@@ -18,7 +18,8 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// writes measures how fast kube-apiserver takes Secrets from one writer and from many: no controller can be faster.
+// writes measures how fast kube-apiserver accepts Secrets from one writer and from many, which bounds every
+// controller.
 func (b *bench) writes(ctx context.Context) error {
 	d := newDomain("bench-writes", pki.ECDSAP256, 0)
 	if err := d.makeAuthority(); err != nil {
@@ -59,7 +60,7 @@ func (b *bench) writes(ctx context.Context) error {
 	return nil
 }
 
-// background says what processes use when nobody asks them anything, and before there is much in the cluster.
+// background describes the CPU use of processes without requests, in an almost empty cluster.
 func (b *bench) background(ctx context.Context, processes []string) (string, error) {
 	shares := make([]string, 0, len(processes))
 	for _, process := range processes {
@@ -72,7 +73,7 @@ func (b *bench) background(ctx context.Context, processes []string) (string, err
 	return "In the background, in % of one core: " + strings.Join(shares, ", ") + ". That is part of all CPU seconds.", nil
 }
 
-// writeSecrets creates n Secrets that were made before the clock started.
+// writeSecrets creates n Secrets. It generates them before the clock starts.
 func (b *bench) writeSecrets(ctx context.Context, d *domain, writers, n, round int) (result round, took time.Duration, err error) {
 	secrets := make([]*corev1.Secret, n)
 	for i := range secrets {

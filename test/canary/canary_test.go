@@ -68,7 +68,7 @@ func TestInFiles(t *testing.T) {
 			"bytes by %q of %x":   {content: fmt.Appendf(nil, "%X", block.Bytes)},
 			"a number by %d":      {content: []byte(new(big.Int).SetBytes(some).String())},
 			"a number with colon": {content: []byte(colons(some))},
-			// Secret data is base64 of PEM, which is base64 of DER.
+			// The data is base64 of PEM, which is base64 of DER.
 			"the data of a Secret": {content: data},
 		} {
 			t.Run(string(algorithm)+", "+name, func(t *testing.T) {

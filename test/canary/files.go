@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Find is a trace of a key in a file, or in something else that has a name.
+// Find is a trace of a key in a file, or in another named source.
 type Find struct{ File, Key, Form string }
 
 func (f Find) String() string { return fmt.Sprintf("%s has key %s: its %s", f.File, f.Key, f.Form) }
 
-// InFiles searches all files below a directory for the keys, given as PEM by any name.
+// InFiles searches all files below a directory for the keys, which are PEM by name.
 func InFiles(dir string, keys map[string][]byte) ([]Find, error) {
 	ix, err := indexOf(keys)
 	if err != nil {

@@ -13,27 +13,25 @@ import (
 	"strings"
 )
 
-// index knows the traces of many keys by their first bytes, so that text is read once however many keys there are.
+// index finds the traces of many keys by their first bytes. It reads a text once, no matter how many keys there are.
 type index struct {
 	likely  [1 << 16]bool
 	byStart map[uint64][]known
 }
 
-// known is a trace of a key.
+// known is a trace with the name of its key.
 type known struct {
 	key string
 	Trace
 }
 
-// hit is a trace that was found.
 type hit struct{ key, form string }
 
-// start is how many bytes of a trace the index looks at; every trace is longer.
+// start is how many bytes of a trace the index compares first. Every trace is longer.
 const start = 8
 
 func newIndex() *index { return &index{byStart: map[uint64][]known{}} }
 
-// indexOf returns the index of keys, given as PEM by any name.
 func indexOf(keys map[string][]byte) (*index, error) {
 	ix := newIndex()
 	for name, key := range keys {
@@ -54,14 +52,14 @@ func (ix *index) add(key string, traces []Trace) {
 	}
 }
 
-// slot spreads the first bytes of traces over a table, by the golden ratio.
+// slot maps the first bytes of a trace to a table entry, by the golden ratio.
 func slot(first uint64) uint64 { return first * 0x9e3779b97f4a7c15 >> 48 }
 
-// leastRun is how many characters of base64 in a row are worth decoding: they may be the data of a Secret in JSON, which is
-// base64 of PEM, which is base64 itself.
+// leastRun is the shortest run of base64 characters to decode. It may be the data of a Secret in JSON: base64 of PEM,
+// which is base64 itself.
 const leastRun = 64
 
-// base64Runs calls found for each run of characters of base64 that is long enough.
+// base64Runs calls found for each run of at least leastRun base64 characters.
 func base64Runs(data []byte, found func(text []byte)) {
 	begin := 0
 	for i, c := range data {
@@ -78,7 +76,7 @@ func base64Runs(data []byte, found func(text []byte)) {
 	}
 }
 
-// in says which traces are in data, or in what is base64 in it.
+// in returns the traces in data, and in decoded base64 of data.
 func (ix *index) in(data []byte) []hit {
 	found := map[hit]bool{}
 	ix.plain(data, func(h hit) { found[h] = true })
@@ -95,7 +93,7 @@ func (ix *index) in(data []byte) []hit {
 	return slices.SortedFunc(maps.Keys(found), func(a, b hit) int { return strings.Compare(a.key+" "+a.form, b.key+" "+b.form) })
 }
 
-// plain searches for PEM without white space as well, since it may be folded.
+// plain also searches the data without white space, because PEM may be folded.
 func (ix *index) plain(data []byte, found func(hit)) {
 	ix.each(data, func(k known) { found(hit{k.key, k.Form}) })
 	ix.each(unfold(data), func(k known) {
@@ -105,7 +103,7 @@ func (ix *index) plain(data []byte, found func(hit)) {
 	})
 }
 
-// each calls found for each place of a trace.
+// each calls found for each occurrence of a trace.
 func (ix *index) each(data []byte, found func(known)) {
 	for i := 0; i+start <= len(data); i++ {
 		first := binary.LittleEndian.Uint64(data[i:])
@@ -120,7 +118,7 @@ func (ix *index) each(data []byte, found func(known)) {
 	}
 }
 
-// unfold takes out white space, and the ends of lines as they stand in a quoted text.
+// unfold removes white space, and escaped line ends as in quoted text.
 func unfold(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {

@@ -22,31 +22,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// pagePause is how long a page is not read again: what it says may be gone at the end, as are the metrics of a process that was
-// killed.
+// pagePause is the pause between two reads of a page. A page may be gone at the end of a run, such as the metrics of
+// a killed process.
 const pagePause = 30 * time.Second
 
-// Page is something that can be read during a run, such as the metrics of a program or a list of the API.
+// Page is a text that can be read during a run, such as the metrics of a program or a list of the API.
 type Page struct {
 	Name string
 	Read func(ctx context.Context) (string, error)
 }
 
-// Run collects, while a cluster runs, each private key that is in a Secret of any namespace, and what was said outside of logs:
-// the events, and the pages. One goroutine reads the pages, and one the informers; both end with Stop.
+// Run collects each private key in a Secret of any namespace while a cluster runs. It also collects texts outside of
+// logs: the events and the pages. One goroutine reads the pages, one runs the informers; both end with Stop.
 type Run struct {
 	pages   []Page
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	keys map[string][]byte   // PEM by where it was, and which of the keys there it is.
+	keys map[string][]byte   // PEM by the Secret and the key in it.
 	seen map[[32]byte]bool   // Hashes of these keys.
-	said map[string][]string // By the kind of what was said: every text once.
+	said map[string][]string // Each text once, by its kind.
 	told map[[32]byte]bool   // Hashes of these texts.
 }
 
-// Watch begins a run and returns when it knows all that is there.
+// Watch begins a run. It returns when it has read all existing objects.
 func Watch(ctx context.Context, client kubernetes.Interface, pages ...Page) (*Run, error) {
 	r := &Run{pages: pages, keys: map[string][]byte{}, seen: map[[32]byte]bool{}, said: map[string][]string{}, told: map[[32]byte]bool{}}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -78,14 +78,15 @@ func Watch(ctx context.Context, client kubernetes.Interface, pages ...Page) (*Ru
 	return r, nil
 }
 
-// Stop ends the run. What it has collected stays.
+// Stop ends the run. Its keys and texts stay for Search.
 func (r *Run) Stop() {
 	r.stop()
 	r.running.Wait()
 }
 
-// Search says in its error where a key of this run is: in what was said, or in the files below the directories. A run without a
-// key shows nothing, which is an error as well. It is for a run that was stopped, when nobody writes into the files any more.
+// Search returns an error with each place of a key of this run: in the texts, or in the files below the directories.
+// A run without a key proves nothing, which is also an error. Call it after Stop, when no process writes the files
+// any more.
 func (r *Run) Search(dirs ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +118,7 @@ func (r *Run) Search(dirs ...string) error {
 	return nil
 }
 
-// Summary says how much was searched for and in what.
+// Summary returns how many keys were searched for in how many texts.
 func (r *Run) Summary() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,8 +141,8 @@ func (r *Run) take(object any) {
 	}
 }
 
-// takeKeys remembers each private key of a Secret that it has not seen yet. What only looks like one is passed over: tests put
-// such things into Secrets.
+// takeKeys records each new private key of a Secret. It skips data that only looks like a key, which tests put into
+// Secrets.
 func (r *Run) takeKeys(secret *corev1.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +165,7 @@ func (r *Run) takeKeys(secret *corev1.Secret) {
 	}
 }
 
-// tell remembers a text, once.
+// tell records a text once.
 func (r *Run) tell(kind, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +188,7 @@ func (r *Run) keepReading(ctx context.Context) {
 	}
 }
 
-// ReadPages reads every page once. One that does not answer is passed over: tests kill who answers.
+// ReadPages reads every page once. It skips pages that do not answer, because tests kill their servers.
 func (r *Run) ReadPages(ctx context.Context) {
 	for _, page := range r.pages {
 		if text, err := page.Read(ctx); err == nil {

@@ -27,15 +27,15 @@ func secretOf(name string, keys map[string][]byte) *corev1.Secret {
 }
 
 func TestRun(t *testing.T) {
-	// Keys of a Secret that was there before, of one that was made, of the two versions of one that was replaced, and of one that
-	// is gone.
+	// The keys of Secrets: one from before the run, a new one, both versions of a replaced one, and a deleted one.
+	// The last key is in no Secret.
 	keys := map[string][]byte{}
 	for _, name := range []string{"before", "made", "former", "present", "deleted", "of nobody"} {
 		keys[name] = keyOf(t, pki.ECDSAP256)
 	}
 	for name, tc := range map[string]struct {
 		log, page, event []byte
-		want             []string // Parts of the error; none is no error.
+		want             []string // Parts of the error; empty means no error.
 	}{
 		"nothing":                               {log: []byte("Signed name=sound"), page: []byte("up 1"), event: []byte("Reissued")},
 		"a key that is in no Secret":            {log: keys["of nobody"]},

@@ -19,17 +19,18 @@ import (
 	"strings"
 )
 
-// Trace is something that is nowhere but in a certain key.
+// Trace is a byte sequence that only one key contains.
 type Trace struct {
-	// Form says what it is, such as "exponent, as words".
+	// Form describes it, such as "exponent, as words".
 	Form  string
 	bytes []byte
 }
 
-// window is how much of a number is looked for: enough to be no accident, and little enough to be on one line of PEM.
+// window is how many bytes of a number are searched for: too many for a coincidence, and few enough for one line of
+// PEM.
 const window = 24
 
-// Of returns the traces of the first private key of a PEM.
+// Of returns the traces of the first private key in a PEM.
 func Of(keyPEM []byte) ([]Trace, error) {
 	key, err := parse(keyPEM)
 	if err != nil {
@@ -43,7 +44,7 @@ func Of(keyPEM []byte) ([]Trace, error) {
 	return out, nil
 }
 
-// InMemory returns the traces of the first private key of a PEM that a parsed form of it leaves in memory.
+// InMemory returns the traces that the parsed first private key of a PEM leaves in memory.
 func InMemory(keyPEM []byte) ([]Trace, error) {
 	key, err := parse(keyPEM)
 	if err != nil {
@@ -88,7 +89,7 @@ func numbers(der []byte) (map[string][]byte, error) {
 	return nil, errors.New("the private key is of no kind that is known")
 }
 
-// Parsed returns the traces of a number as DER and as words of a machine, which begin with the lowest.
+// Parsed returns the traces of a number as DER and as machine words, lowest first.
 func Parsed(name string, number []byte) []Trace {
 	words := slices.Clone(number)
 	slices.Reverse(words)
@@ -105,7 +106,7 @@ func texts(name string, number []byte) []Trace {
 		{name + ", as decimal", []byte(new(big.Int).SetBytes(number).String())[:window]},
 	}
 	for shift := range 3 {
-		// What is before and after the part shares a character with it; both are cut off.
+		// Cut off the characters that the part shares with the bytes before and after it.
 		text := base64.StdEncoding.EncodeToString(append(make([]byte, shift), part...))
 		first := []int{0, 2, 3}[shift]
 		text = text[first : len(text)-4]
@@ -130,7 +131,7 @@ func middle(data []byte) []byte {
 	return data[from : from+window]
 }
 
-// In says which traces are in data, or in what is base64 in it.
+// In returns the forms of the traces in data, and in decoded base64 of data.
 func In(data []byte, traces []Trace) []string {
 	ix := newIndex()
 	ix.add("", traces)

@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientca makes a CA that may sign leaves of clients only. certrotation makes none, but finds one that a person has put into a
-// Secret.
+// Package clientca makes a CA that may sign client leaves only. certrotation makes none, but may find one that a
+// person has put into a Secret.
 package clientca
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const validity = 5 * 365 * 24 * time.Hour
 
-// New makes one that is valid for years, by clocks that are a little behind as well, with a subject of its own.
+// New returns a CA with a subject of its own. It is valid for years, and for clocks that are a little behind.
 func New(now time.Time) (*pki.Pair, error) {
 	key, err := pki.GenerateKey(pki.ECDSAP256)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Dir is the cluster's directory, absolute.
+// Dir returns the cluster's directory as an absolute path.
 func (c *Cluster) Dir() string { return c.cfg.Dir }
 
-// LogDir holds the processes' logs.
+// LogDir returns the directory of the processes' logs.
 func (c *Cluster) LogDir() string { return filepath.Join(c.cfg.Dir, "logs") }
 
-// URL is kube-apiserver's address.
+// URL returns kube-apiserver's address.
 func (c *Cluster) URL() string {
 	if c.cfg.ExternalURL != "" {
 		return c.cfg.ExternalURL
@@ -34,10 +34,10 @@ func (c *Cluster) URL() string {
 	return "https://" + net.JoinHostPort(c.cfg.Address, strconv.Itoa(c.ports.APIServer))
 }
 
-// EtcdURL is etcd's client address.
+// EtcdURL returns etcd's client address.
 func (c *Cluster) EtcdURL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.Etcd) }
 
-// EtcdClient may do everything in etcd. The caller closes it.
+// EtcdClient returns a client with every right in etcd. The caller closes it.
 func (c *Cluster) EtcdClient() (*clientv3.Client, error) {
 	tlsConfig, err := c.certs.etcdClientTLS()
 	if err != nil {
@@ -46,16 +46,16 @@ func (c *Cluster) EtcdClient() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{c.EtcdURL()}, TLS: tlsConfig, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 }
 
-// Kubeconfig is the path of a kubeconfig file with every right (group system:masters).
+// Kubeconfig returns the path of a kubeconfig file with every right (group system:masters).
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.cfg.Dir, "kubeconfig") }
 
-// AdminConfig is the client configuration with every right, and without client-go's rate limit.
+// AdminConfig returns a client configuration with every right and without client-go's rate limit.
 func (c *Cluster) AdminConfig() *rest.Config {
 	return c.clientConfig(rest.TLSClientConfig{CertFile: c.certs.path("admin.crt"), KeyFile: c.certs.path("admin.key")})
 }
 
-// UserConfig is a client configuration for a user that kube-apiserver knows by a client certificate made now. What the user
-// may do is for RBAC objects to say.
+// UserConfig returns a client configuration of a user with a new client certificate. RBAC objects decide the user's
+// rights.
 func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	cert, key, err := c.certs.issue("ca", clientTemplate(user, groups...))
 	if err != nil {
@@ -64,13 +64,13 @@ func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error
 	return c.clientConfig(rest.TLSClientConfig{CertData: cert, KeyData: key}), nil
 }
 
-// UserKubeconfig is UserConfig as a file; it returns the path, which is the same for each call with that user.
+// UserKubeconfig writes UserConfig to a file and returns its path, which is the same for each call with that user.
 func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) {
 	config, err := c.UserConfig(user, groups...)
 	if err != nil {
 		return "", err
 	}
-	// Escaped, because names like system:serviceaccount:a:b or team/bob are fine user names.
+	// Escape user names such as system:serviceaccount:a:b and team/bob.
 	path := filepath.Join(c.cfg.Dir, "kubeconfigs", url.QueryEscape(user))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
@@ -83,7 +83,7 @@ func (c *Cluster) clientConfig(identity rest.TLSClientConfig) *rest.Config {
 	return &rest.Config{Host: c.URL(), TLSClientConfig: identity, QPS: -1}
 }
 
-// writeKubeconfig embeds all certificates and keys, so that the file works wherever it is copied to on this machine.
+// writeKubeconfig embeds all certificates and keys, so that a copy of the file works anywhere on this machine.
 func (c *Cluster) writeKubeconfig(path string, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {

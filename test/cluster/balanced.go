@@ -17,7 +17,7 @@ import (
 // standIn is the kube-apiserver that serves while the other one restarts.
 const standIn = APIServer + "-stand-in"
 
-// balanced is the balancer before kube-apiserver and its stand-in. Its goroutine ends by refuse.
+// balanced is the balancer in front of kube-apiserver and its stand-in. refuse ends its goroutine.
 type balanced struct {
 	*balancer.Balancer
 	standIn *Process
@@ -54,7 +54,7 @@ func (c *Cluster) addressOf(port int) string {
 	return net.JoinHostPort(c.cfg.Address, strconv.Itoa(port))
 }
 
-// backend is ready while its own /readyz, which asks etcd, says so.
+// backend returns a backend that is ready while its own /readyz, which includes etcd, passes.
 func (c *Cluster) backend(name string, port int) balancer.Backend {
 	tlsConfig := &tls.Config{RootCAs: c.certs.pool("ca"), MinVersion: tls.VersionTLS12}
 	return balancer.Backend{Name: name, Address: c.addressOf(port), Check: func(ctx context.Context) error {
@@ -62,14 +62,14 @@ func (c *Cluster) backend(name string, port int) balancer.Backend {
 	}}
 }
 
-// refuse ends what would connect from now on, which would wait for a kube-apiserver that does not come.
+// refuse ends the balancer, so that new connections do not wait for a kube-apiserver that will not start.
 func (b *balanced) refuse() {
 	b.cancel()
 	<-b.ended
 }
 
-// RestartAPIServer restarts kube-apiserver as an upgrade of a control plane does: another one serves meanwhile, each ends in order
-// once the balancer sends it no new connection, and clients move. It needs Config.Balanced.
+// RestartAPIServer restarts kube-apiserver as a control plane upgrade does, while a stand-in serves. Each server
+// stops gracefully once the balancer sends it no new connections. It needs Config.Balanced.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	if c.balanced == nil {
 		return fmt.Errorf("restart %s: it has no balancer (Config.Balanced)", APIServer)
@@ -87,7 +87,7 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// begin starts a kube-apiserver and returns when it gets connections.
+// begin starts a kube-apiserver and returns when the balancer connects clients to it.
 func (c *Cluster) begin(ctx context.Context, server *Process) error {
 	if err := server.Start(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *Cluster) begin(ctx context.Context, server *Process) error {
 	})
 }
 
-// end stops a kube-apiserver that gets no new connections any more.
+// end takes a kube-apiserver out of the balancer and stops it.
 func (c *Cluster) end(ctx context.Context, server *Process) error {
 	c.balanced.TakeOut(server.Name())
 	return server.Stop(ctx)

@@ -25,25 +25,26 @@ import (
 
 const (
 	frontProxyName = "front-proxy-client"
-	// certificateLifetime outlives any development cluster; these are not the certificates that this project rotates.
+	// certificateLifetime is longer than any development cluster lives. certrotation does not rotate these
+	// certificates.
 	certificateLifetime = 10 * 365 * 24 * time.Hour
 )
 
-// authority is a CA that signs for one purpose. The three are apart so that, say, an etcd client certificate is no
-// identity to kube-apiserver.
+// authority is a CA for one purpose. There are three, so that an etcd client certificate, for example, is no identity
+// for kube-apiserver.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// certificates is the directory of what the control plane's processes present and trust, as files, and its authorities.
+// certificates is the directory of the certificates and keys of the control plane's processes, with its CAs.
 type certificates struct {
 	dir         string
 	authorities map[string]authority // by file name without extension: ca, etcd-ca, front-proxy-ca
 }
 
-// loadOrMakeCertificates reads dir, and makes what is missing. The addresses are where kube-apiserver is reached besides
-// the loopback; they count when its certificate is made, not afterwards.
+// loadOrMakeCertificates reads dir and makes what is missing. kube-apiserver is reached at the addresses and at the
+// loopback. They matter only when its certificate is made.
 func loadOrMakeCertificates(dir string, addresses ...net.IP) (*certificates, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -97,8 +98,8 @@ func (c *certificates) pool(name string) *x509.CertPool {
 	return pool
 }
 
-// ensure makes NAME.crt and NAME.key unless they are there. A CA signs itself and becomes one of the authorities. The key
-// is written first: a certificate file without its key would be taken for complete.
+// ensure makes NAME.crt and NAME.key unless they exist. A CA signs itself and becomes one of the authorities. It
+// writes the key first, because an existing certificate file counts as complete.
 func (c *certificates) ensure(name, signer string, template *x509.Certificate) error {
 	certPEM, err := os.ReadFile(c.path(name + ".crt"))
 	var keyPEM []byte
@@ -125,13 +126,13 @@ func (c *certificates) ensure(name, signer string, template *x509.Certificate) e
 	return nil
 }
 
-// issue makes a key and a certificate, both in PEM. A signer that does not exist yet is the certificate itself.
+// issue makes a key and a certificate, both in PEM. If the signer does not exist yet, the certificate signs itself.
 func (c *certificates) issue(signer string, template *x509.Certificate) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
-	// 127 random bits: positive and at most 16 bytes.
+	// 127 random bits make a number that is positive and at most 16 bytes long.
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 		return nil, nil, err
 	}
@@ -155,7 +156,6 @@ func (c *certificates) issue(signer string, template *x509.Certificate) (certPEM
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
 }
 
-// ensureServiceAccountKey makes the key pair that signs ServiceAccount tokens.
 func (c *certificates) ensureServiceAccountKey() error {
 	if _, err := os.Stat(c.path("service-accounts.pub")); err == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Names of the control plane's processes, and so of their pid files and logs.
+// Names of the control plane's processes, pid files and logs.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -25,31 +25,32 @@ const (
 
 // Config says what to start and where. Only Dir is required.
 type Config struct {
-	// Dir holds everything about this cluster (see the package's comment). A new or empty directory makes a new cluster.
+	// Dir holds everything about this cluster (see the package comment). A new or empty directory makes a new
+	// cluster.
 	Dir string
 	// BinDir holds the programs that `make tools` builds. Defaults to bin/tools of the repository around the working
 	// directory.
 	BinDir string
-	// Kubernetes is the minor version, such as 1.34, whose programs run: `hack/build-tools.sh kubernetes-1.34` builds them.
-	// Empty is the newest, that of `make tools`. etcd is always that one's.
+	// Kubernetes is the minor version of the programs that run, such as 1.34. `hack/build-tools.sh kubernetes-1.34`
+	// builds them. Empty means the newest, which `make tools` builds. etcd is always the newest.
 	Kubernetes string
-	// Detach leaves the processes running when this one ends, and takes over those that run already.
+	// Detach leaves the processes running when this process ends, and adopts those that already run.
 	Detach bool
 	// ControllerManager runs kube-controller-manager with the controllers that are useful without nodes. Without it
 	// namespaces are never finalized and have no ServiceAccounts, tokens or root CA ConfigMap.
 	ControllerManager bool
-	// Durable lets etcd wait for the disk, as in production. Set it where a write rate is measured.
+	// Durable makes etcd wait for the disk, as in production. Set it to measure a write rate.
 	Durable bool
-	// Address is the IP address that kube-apiserver listens on. Defaults to 127.0.0.1; the nodes of package nodes reach
-	// their gateway's. It has to stay the same for as long as Dir is used.
+	// Address is the IP address that kube-apiserver listens on. Defaults to 127.0.0.1; nodes of package nodes connect
+	// to their gateway's address. It must stay the same as long as Dir is used.
 	Address string
-	// ExternalURL is where somebody else serves kube-apiserver with the certificates of pki/ (MakePKI, APIServerFlags). Then
-	// neither etcd nor kube-apiserver is started here.
+	// ExternalURL is the address of a kube-apiserver that another program runs, with the certificates of pki/
+	// (MakePKI, APIServerFlags). Start then starts neither etcd nor kube-apiserver.
 	ExternalURL string
-	// Balanced puts a balancer before kube-apiserver, so that RestartAPIServer fails no request. It is part of this process, so not
-	// with Detach, and it needs an Address whose ports nobody else takes.
+	// Balanced puts a balancer in front of kube-apiserver, so that RestartAPIServer fails no request. The balancer is
+	// part of this process, so Detach is not possible. It needs an Address whose ports no other program takes.
 	Balanced bool
-	// EtcdFlags, APIServerFlags and ControllerManagerFlags are put behind our own; of a flag given twice the last one wins.
+	// EtcdFlags, APIServerFlags and ControllerManagerFlags follow the default flags. The last value of a flag wins.
 	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
 	// StartTimeout bounds Start as a whole. Defaults to 3 minutes; a start takes about 5 s on an idle machine.
 	StartTimeout time.Duration
@@ -68,12 +69,12 @@ type Cluster struct {
 	balanced    *balanced // nil without Config.Balanced
 
 	mu     sync.Mutex
-	others []*Process // Programs added by AddProcess, in order.
+	others []*Process // Added by AddProcess, in order.
 }
 
-// Start starts a control plane and returns when it serves: every post start hook of kube-apiserver is done, the default
-// namespace exists and, with the controller manager, its ServiceAccount too. When it fails, nothing that it started is
-// left running; its error names the step, the log and its last lines.
+// Start starts a control plane and returns when it serves: every post-start hook of kube-apiserver is done and the
+// default namespace exists. With the controller manager, its ServiceAccount exists too. If Start fails without
+// Detach, it stops what it started. The error names the step, the log and its last lines.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	c, err := Prepare(ctx, cfg)
 	if err != nil {
@@ -85,8 +86,8 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Prepare makes the directory of a control plane with its certificates; nothing is started. Kubeconfigs can be made, which
-// work once something serves.
+// Prepare makes the directory of a control plane with its certificates and starts nothing. Kubeconfigs can be made
+// before Start; they work once kube-apiserver serves.
 func Prepare(ctx context.Context, cfg Config) (*Cluster, error) {
 	c, err := newCluster(cfg)
 	if err != nil {
@@ -106,7 +107,7 @@ func Prepare(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Start starts what was prepared; see the function Start.
+// Start starts a prepared cluster; see the function Start.
 func (c *Cluster) Start(ctx context.Context) error {
 	unlock, err := lock(ctx, c.cfg.Dir)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
 	if err := c.startAll(ctx); err != nil {
-		// In a detached cluster, what ran before and what became ready stays: the next Start goes on from there.
+		// A detached cluster keeps what already ran and what became ready. The next Start continues from there.
 		if !c.cfg.Detach {
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		}
@@ -169,7 +170,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if err := c.startStorageAndServer(ctx); err != nil {
 		return err
 	}
-	// Only now: a start that lost its port moved to another one.
+	// Not earlier: a process that lost its port to another program has moved to a new one.
 	if err := c.writeKubeconfig(c.Kubeconfig(), c.AdminConfig()); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return err
 }
 
-// startStorageAndServer starts etcd and kube-apiserver, or waits for those that somebody else runs.
+// startStorageAndServer starts etcd and kube-apiserver, or waits for the server at ExternalURL.
 func (c *Cluster) startStorageAndServer(ctx context.Context) error {
 	if c.cfg.ExternalURL != "" {
 		return Until(ctx, pollInterval, checkTimeout, c.apiServerReady)
@@ -199,8 +200,8 @@ func (c *Cluster) startStorageAndServer(ctx context.Context) error {
 	return err
 }
 
-// Stop ends the programs of AddProcess, newest first, and then the control plane, each by SIGTERM and, where that does not
-// help, SIGKILL. The directory stays. It may be called again.
+// Stop ends the programs of AddProcess, newest first, and then the control plane. Each gets SIGTERM and, if it does
+// not end in time, SIGKILL. The directory stays. Stop may be called again.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var errs []error
 	if c.balanced != nil {
@@ -213,7 +214,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Err tells of the processes that ended without having been asked to, each with the end of its log; nil when there is none.
+// Err returns an error for the processes that ended without a request, each with the end of its log.
 func (c *Cluster) Err() error {
 	var errs []error
 	for _, p := range c.processes() {
@@ -222,8 +223,8 @@ func (c *Cluster) Err() error {
 	return errors.Join(errs...)
 }
 
-// AddProcess makes a Process for another program in this cluster's directory. It ends with the cluster, like the control
-// plane's own, before them; starting it is the caller's.
+// AddProcess returns a Process for another program in this cluster's directory. The caller starts it. Stop ends it
+// before the control plane.
 func (c *Cluster) AddProcess(name, path string, args ...string) *Process {
 	p := NewProcess(ProcessConfig{Name: name, Path: path, Args: args, Dir: c.cfg.Dir, Detach: c.cfg.Detach})
 	c.mu.Lock()
@@ -242,7 +243,7 @@ func (c *Cluster) Process(name string) *Process {
 	return nil
 }
 
-// processes is every process in the order of their start.
+// processes returns every process in start order.
 func (c *Cluster) processes() []*Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,6 @@ func clientFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return client
 }
 
-// recordsOf returns what is needed to see whether the processes of c are gone.
 func recordsOf(t *testing.T, c *Cluster) []record {
 	t.Helper()
 	records, err := listRecords(c.Dir())
@@ -50,7 +49,7 @@ func wantGone(t *testing.T, records []record) {
 	}
 }
 
-// TestControlPlane looks at one control plane from several sides. Others have taken the ports that it was going to use.
+// TestControlPlane checks one control plane from several sides. Other programs hold the ports that it chose first.
 func TestControlPlane(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +69,7 @@ func TestControlPlane(t *testing.T) {
 	}
 }
 
-// loseAll takes the ports that a cluster in dir is going to use.
+// loseAll saves ports for a cluster in dir and listens on them.
 func loseAll(t *testing.T, dir string) ports {
 	t.Helper()
 	chosen, err := choosePorts()
@@ -101,7 +100,7 @@ func testLostPorts(t *testing.T, c *Cluster, lost ports) {
 	}
 }
 
-// testUsers covers who may do what, and kubectl with a kubeconfig.
+// testUsers checks RBAC for a user, kubectl with a user's kubeconfig, and the CAs published for aggregated servers.
 func testUsers(t *testing.T, c *Cluster) {
 	config, err := c.UserConfig("bob", "readers")
 	if err != nil {
@@ -135,7 +134,7 @@ func testNamespaces(t *testing.T, c *Cluster) {
 	}
 }
 
-// testBeside has another cluster on this machine, with objects of its own.
+// testBeside starts another cluster on this machine; the two must not share objects.
 func testBeside(t *testing.T, c *Cluster) {
 	beside := clientFor(t, ForTest(t).AdminConfig()).CoreV1().ConfigMaps("default")
 	if _, err := beside.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}, metav1.CreateOptions{}); err != nil {
@@ -150,7 +149,7 @@ func testBeside(t *testing.T, c *Cluster) {
 	}
 }
 
-// testStrangers: the store of every Secret must not be open to whoever can reach the port.
+// testStrangers: etcd stores every Secret, so it must refuse clients without a certificate.
 func testStrangers(t *testing.T, c *Cluster) {
 	stranger := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.certs.pool("etcd-ca"), MinVersion: tls.VersionTLS12}}
 	defer stranger.CloseIdleConnections()
@@ -164,8 +163,8 @@ func testStrangers(t *testing.T, c *Cluster) {
 	}
 }
 
-// TestDirectoryIsUsedAgain is what `make up` twice, `make down` and another start do: it goes on with what runs, starts a killed
-// kube-apiserver again, and has the data, the certificates and the ports of the first start.
+// TestDirectoryIsUsedAgain covers `make up` twice, `make down` and another start. Start adopts what runs, restarts a
+// killed kube-apiserver, and keeps the data, the certificates and the ports.
 func TestDirectoryIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var progress strings.Builder
@@ -227,7 +226,7 @@ func TestDirectoryIsUsedAgain(t *testing.T) {
 	wantGone(t, records)
 }
 
-// killAPIServer is past Process.Kill on purpose: nobody asks for this end, and it is named.
+// killAPIServer does not use Process.Kill, so that Err reports the end as one without a request.
 func killAPIServer(t *testing.T, c *Cluster) {
 	t.Helper()
 	if err := c.Err(); err != nil {

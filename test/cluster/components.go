@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// controllersWithoutNodes are those that act on namespaces, references, quotas, RBAC aggregation and ServiceAccounts.
+// controllersWithoutNodes act on namespaces, references, quotas, RBAC aggregation and ServiceAccounts.
 const controllersWithoutNodes = "namespace-controller,garbage-collector-controller,resourcequota-controller," +
 	"serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller," +
 	"clusterrole-aggregation-controller"
@@ -61,7 +61,7 @@ func (c *Cluster) apiServerArgsAt(port int) []string {
 		"--bind-address=" + c.cfg.Address,
 		"--advertise-address=" + c.cfg.Address,
 		"--secure-port=" + strconv.Itoa(port),
-		"--endpoint-reconciler-type=none", // An endpoint on the loopback is invalid, and nobody here needs one.
+		"--endpoint-reconciler-type=none", // An endpoint on the loopback is invalid, and no client here needs one.
 		"--etcd-servers=" + c.EtcdURL(),
 		"--etcd-cafile=" + c.certs.path("etcd-ca.crt"),
 		"--etcd-certfile=" + c.certs.path("etcd-client.crt"),
@@ -120,7 +120,7 @@ func (c *Cluster) controllerManagerReady(ctx context.Context) error {
 	return err
 }
 
-// getOK is nil when url answers 200.
+// getOK returns nil if url answers 200.
 func getOK(ctx context.Context, tlsConfig *tls.Config, url string) error {
 	transport := &http.Transport{TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
@@ -143,7 +143,7 @@ func getOK(ctx context.Context, tlsConfig *tls.Config, url string) error {
 	return nil
 }
 
-// failedChecks picks the lines of a verbose /readyz answer that name what is not ready.
+// failedChecks returns the lines of a verbose /readyz answer that name failed checks.
 func failedChecks(text []byte) string {
 	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return !strings.HasPrefix(line, "[-]") })
 	if len(lines) == 0 {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// ApplyDefinitions has the API server serve the kinds that certrotation stores, and returns when it does.
+// ApplyDefinitions applies the CustomResourceDefinitions of certrotation and waits until they are established.
 func (c *Cluster) ApplyDefinitions(ctx context.Context) error {
 	root, err := RepositoryRoot()
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"certrotation.dev/test/cluster/heldport"
 )
 
-// ForTest starts a cluster for t and stops it at the end of t. It fails t when the cluster cannot start, as it does when
-// the tools are not built (run `make tools`), and when one of its processes ended by itself. The logs of a failed test are
-// kept in .local/test-logs/TEST of the repository. Each option may change the Config.
+// ForTest starts a cluster for t and stops it at the end of t. t fails if the cluster cannot start, for example
+// because the tools are not built (run `make tools`). t also fails if one of its processes ends by itself. The logs
+// of a failed test are kept in .local/test-logs/TEST of the repository. Each option may change the Config.
 func ForTest(t testing.TB, options ...func(*Config)) *Cluster {
 	t.Helper()
 	cfg := Config{Dir: t.TempDir()}
@@ -42,7 +42,7 @@ func ForTest(t testing.TB, options ...func(*Config)) *Cluster {
 	return c
 }
 
-// holdPorts keeps the ports of a new cluster for it, whatever a test does with its processes.
+// holdPorts reserves the ports of a new cluster, so that no other program takes them while a process restarts.
 func holdPorts(t testing.TB, cfg *Config) {
 	t.Helper()
 	if _, err := os.Stat(portsFile(cfg.Dir)); err == nil || cfg.Balanced || cfg.Address != "" || cfg.ExternalURL != "" {

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// KeepLogs copies the logs of a failed test out of directories that are about to be removed, to .local/test-logs/TEST of
-// the repository, where it replaces those of the last failure. from names the directory there for each directory; those
-// that do not exist are left out. It returns the path of what is kept, "" if that is nothing.
+// KeepLogs copies the logs of a failed test to .local/test-logs/TEST of the repository, before their directories are
+// removed. It replaces the logs of the last failure. from maps each directory to its name there; missing ones are
+// skipped. It returns the path of the copy.
 func KeepLogs(t testing.TB, suffix string, from map[string]string) string {
 	t.Helper()
 	root, err := RepositoryRoot()

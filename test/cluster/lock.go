@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// lock keeps two commands from starting or stopping the same directory at the same time; the second one waits. The kernel
-// drops the lock when its holder dies. Started processes do not inherit it.
+// lock keeps two commands from starting or stopping the same directory at the same time: the second one waits. The
+// kernel drops the lock when its holder dies. Started processes do not inherit it.
 func lock(ctx context.Context, dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

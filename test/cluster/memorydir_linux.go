@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a directory of a cluster may grow to, and what has to be available so that its processes have the rest. Three nodes
-// with their images take 1.3 GiB.
+// memoryDirSize is the size that a directory of a cluster may reach; three nodes with their images take 1.3 GiB.
+// memoryAvailable must be available, so that the processes have the rest. Both are bytes.
 const (
 	memoryDirSize   = 4 << 30
 	memoryAvailable = 8 << 30
 )
 
-// memoryDir is a directory in memory, "" for none that is large enough.
+// memoryDir returns a directory in memory, "" if none is large enough.
 func memoryDir() string {
 	const shared = "/dev/shm"
 	var stat unix.Statfs_t
@@ -32,7 +32,7 @@ func memoryDir() string {
 	return shared
 }
 
-// availableIn is how many bytes /proc/meminfo says are available, 0 if it does not say so.
+// availableIn returns the available memory in /proc/meminfo in bytes, 0 if it is missing there.
 func availableIn(info string) int {
 	for line := range strings.Lines(info) {
 		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {

@@ -5,5 +5,5 @@
 
 package cluster
 
-// memoryDir is "": real nodes need Linux.
+// memoryDir returns "": real nodes need Linux.
 func memoryDir() string { return "" }

@@ -5,8 +5,8 @@ package cluster
 
 import "os"
 
-// MkdirTemp makes a directory for a cluster with nodes, as os.MkdirTemp does, in memory if this machine has enough of it. A disk
-// that is busy with something else for half a minute, a build for instance, takes the leader from every etcd and the lease from
-// every controller, which says nothing of a rotation. Nothing gets easier by it: a node that loses its power here loses its
-// processes, and what these have written is there afterwards in any case.
+// MkdirTemp makes a directory for a cluster with nodes, like os.MkdirTemp, in memory if this machine has enough. If
+// another program, such as a build, keeps the disk busy for half a minute, every etcd loses its leader and every
+// controller its lease. That says nothing about a rotation. Tests stay as strict: a node that loses its power loses
+// its processes, and what they wrote stays in either case.
 func MkdirTemp(prefix string) (string, error) { return os.MkdirTemp(memoryDir(), prefix) }

@@ -15,14 +15,14 @@ import (
 	"syscall"
 )
 
-// ports are where a cluster listens, all on 127.0.0.1. They are kept in cluster.json, so that kubeconfigs stay right over
-// a restart.
+// ports are the ports of a cluster. cluster.json keeps them, so that kubeconfigs stay valid over a restart.
 type ports struct {
 	Etcd              int `json:"etcd"`
 	EtcdPeer          int `json:"etcdPeer"`
 	APIServer         int `json:"apiServer"`
 	ControllerManager int `json:"controllerManager"`
-	// Balanced and StandIn are those of kube-apiserver and of its stand-in behind a balancer, which has APIServer then.
+	// Balanced and StandIn are the ports of kube-apiserver and its stand-in behind a balancer, which listens on
+	// APIServer.
 	Balanced int `json:"balanced"`
 	StandIn  int `json:"standIn"`
 }
@@ -57,8 +57,8 @@ func (p ports) save(dir string) error {
 
 func portsFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
-// choosePorts chooses free ones. Nothing reserves a port until the process listens on it; a start that loses its port
-// in between is repeated on another one.
+// choosePorts chooses free ports without reserving them. A start that loses its port to another program is repeated
+// with a new one.
 func choosePorts() (ports, error) {
 	free, err := freePorts(6)
 	if err != nil {
@@ -69,7 +69,7 @@ func choosePorts() (ports, error) {
 	}, nil
 }
 
-// replace returns p with new ports for the process of that name.
+// replace returns p with new ports for the named process.
 func (p ports) replace(name string) (ports, error) {
 	fresh, err := choosePorts()
 	if err != nil {
@@ -86,8 +86,8 @@ func (p ports) replace(name string) (ports, error) {
 	return p, nil
 }
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on now. It is not reserved: package heldport does that for programs
-// that share ports, and who starts others looks whether one has lost its port ([Process.LostPort]).
+// FreePort returns a port of 127.0.0.1 on which nothing listens now. The port is not reserved. Package heldport
+// reserves ports for programs that share them; for other programs check [Process.LostPort].
 func FreePort() (int, error) {
 	free, err := freePorts(1)
 	if err != nil {
@@ -96,14 +96,14 @@ func FreePort() (int, error) {
 	return free[0], nil
 }
 
-// Ports are chosen below those that kernels give to clients (from 32768 on Linux, from 49152 elsewhere) and node ports: one that
-// the kernel chose would be taken by any connection that begins before the process listens on it.
+// Ports are below node ports and below the kernel's own range (from 32768 on Linux, from 49152 elsewhere). Any new
+// connection may take a port of that range before the process listens on it.
 const (
 	firstPort = 12000
 	lastPort  = 29999
 )
 
-// freePorts holds all listeners until the last port is known, so that the ports differ.
+// freePorts keeps all listeners open until the last port is known, so that the ports differ.
 func freePorts(n int) ([]int, error) {
 	free := make([]int, 0, n)
 	for tries := 0; len(free) < n; tries++ {
@@ -115,7 +115,7 @@ func freePorts(n int) ([]int, error) {
 		case err != nil:
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // All stay open until every port is chosen.
+		defer l.Close()
 		free = append(free, port)
 	}
 	return free, nil

@@ -21,28 +21,28 @@ const killTimeout = time.Minute
 
 // ProcessConfig describes a program to run.
 type ProcessConfig struct {
-	// Name names the process in its pid file, its log and every error. It must be usable as a file name.
+	// Name appears in the pid file, the log and every error. It must be usable as a file name.
 	Name string
-	// Path is the executable, Args its arguments (without the program's name).
+	// Path is the executable, Args are its arguments without the program's name.
 	Path string
 	Args []string
-	// Env is added to this process's own environment.
+	// Env is added to this process's environment.
 	Env []string
-	// Dir is the directory that holds NAME.pid, processes/ and logs/. It is created when missing.
+	// Dir is the directory of NAME.pid, processes/ and logs/. It is created if missing.
 	Dir string
 	// Detach makes the process outlive this one. Otherwise the kernel kills it when this one dies (Linux only).
 	Detach bool
-	// Namespaces are the kinds of kernel namespaces that the process gets new ones of: clone flags, such as
-	// syscall.CLONE_NEWNET (Linux only, and only for root).
+	// Namespaces are the clone flags of the kernel namespaces to create for the process, such as syscall.CLONE_NEWNET
+	// (Linux only, and only for root).
 	Namespaces uintptr
 	// StopTimeout is the time between SIGTERM and SIGKILL in Stop. Defaults to 20 s.
 	StopTimeout time.Duration
-	// Hint ends every error about this process: what the reader can do. Optional.
+	// Hint ends every error about this process and tells the reader what to do. Optional.
 	Hint string
 }
 
-// Process is a program that can be started, watched, killed and started again, always with the same arguments, log and
-// pid file.
+// Process is a program that can be started, watched, killed and started again. Its arguments, log and pid file stay
+// the same.
 type Process struct {
 	cfg ProcessConfig
 
@@ -50,7 +50,7 @@ type Process struct {
 	run *run // the newest start, or nil
 }
 
-// NewProcess returns a Process that was not started yet.
+// NewProcess returns a Process that is not started.
 func NewProcess(cfg ProcessConfig) *Process {
 	if cfg.StopTimeout == 0 {
 		cfg.StopTimeout = 20 * time.Second
@@ -58,16 +58,16 @@ func NewProcess(cfg ProcessConfig) *Process {
 	return &Process{cfg: cfg}
 }
 
-// Name is the name that files and errors carry.
+// Name returns the name used in files and errors.
 func (p *Process) Name() string { return p.cfg.Name }
 
-// LogFile is the path of the output of every start of this process.
+// LogFile returns the path of the log, which all starts share.
 func (p *Process) LogFile() string { return filepath.Join(p.cfg.Dir, "logs", p.cfg.Name+".log") }
 
-// PidFile is the path of the file that holds the process id and nothing else.
+// PidFile returns the path of the file that holds only the process id.
 func (p *Process) PidFile() string { return filepath.Join(p.cfg.Dir, p.cfg.Name+".pid") }
 
-// Pid is the process id of the newest start, 0 when there was none.
+// Pid returns the process id of the newest start, 0 if there is none.
 func (p *Process) Pid() int {
 	if r := p.newest(); r != nil {
 		return r.pid
@@ -75,14 +75,14 @@ func (p *Process) Pid() int {
 	return 0
 }
 
-// Running says whether the newest start still runs.
+// Running reports whether the newest start still runs.
 func (p *Process) Running() bool {
 	r := p.newest()
 	return r != nil && r.alive()
 }
 
-// Start starts the program and returns as soon as it exists; use WaitReady to wait until it serves. It is an error when
-// it runs already, be it from this Process or, by the record in Dir, from another.
+// Start starts the program and returns as soon as the process exists; WaitReady waits until it serves. It fails if
+// the program already runs, from this Process or, by the record in Dir, from another one.
 func (p *Process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,8 +95,9 @@ func (p *Process) Start() error {
 	return p.launch()
 }
 
-// StartOrAdopt makes sure that the program runs with the present executable and arguments. A process that an earlier
-// command left running is taken over (adopted is true); when its executable or arguments differ, it is replaced.
+// StartOrAdopt makes sure that the program runs with the present executable and arguments. It adopts a process that
+// an earlier command left running (adopted is true). If the executable or the arguments differ, it replaces the
+// process.
 func (p *Process) StartOrAdopt(ctx context.Context) (adopted bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +119,7 @@ func (p *Process) StartOrAdopt(ctx context.Context) (adopted bool, err error) {
 	return false, p.launch()
 }
 
-// launch starts the program and records it. The caller holds p.mu and knows that it does not run.
+// launch starts the program and records it. The caller holds p.mu and has checked that the program does not run.
 func (p *Process) launch() error {
 	if err := os.MkdirAll(filepath.Dir(p.LogFile()), 0o700); err != nil {
 		return fmt.Errorf("start %s: %w", p.cfg.Name, err)
@@ -134,7 +135,7 @@ func (p *Process) launch() error {
 		return fmt.Errorf("start %s: %w", p.cfg.Name, err)
 	}
 
-	cmd := exec.Command(p.cfg.Path, p.cfg.Args...) // A process ends by Stop or with its parent, never by a context.
+	cmd := exec.Command(p.cfg.Path, p.cfg.Args...) // Stop or the parent's death ends a process, never a context.
 	cmd.Env = append(os.Environ(), p.cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = processAttributes(p.cfg.Detach, p.cfg.Namespaces)
@@ -155,7 +156,7 @@ func (p *Process) launch() error {
 	return nil
 }
 
-// Signal sends sig. After a signal that asks the process to end, its end is no failure in Err.
+// Signal sends sig. If sig asks the process to end, Err does not report the end.
 func (p *Process) Signal(sig syscall.Signal) error {
 	r := p.newest()
 	if r == nil {
@@ -167,8 +168,8 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the process to end, kills it after StopTimeout or when ctx ends, and returns once it is gone. A process that
-// does not run is no error. To see how a program ends by itself, use Signal and Wait.
+// Stop sends SIGTERM, and SIGKILL after StopTimeout or when ctx ends. It returns once the process is gone. It is no
+// error if the process does not run. To see how a program ends by itself, use Signal and Wait.
 func (p *Process) Stop(ctx context.Context) error {
 	r := p.newest()
 	if r == nil {
@@ -180,7 +181,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	return removeRecord(p.cfg.Dir, p.cfg.Name)
 }
 
-// Kill is kill -9: it returns once the process is gone. A process that does not run is no error.
+// Kill sends SIGKILL and returns once the process is gone. It is no error if the process does not run.
 func (p *Process) Kill() error {
 	r := p.newest()
 	if r == nil {
@@ -192,8 +193,8 @@ func (p *Process) Kill() error {
 	return removeRecord(p.cfg.Dir, p.cfg.Name)
 }
 
-// Wait waits for the end of the newest start and returns its exit code: -1 when a signal ended it, and for an adopted
-// process, whose exit code only its parent learns.
+// Wait waits for the end of the newest start and returns its exit code. The code is -1 if a signal ended the process.
+// It is also -1 for an adopted process, because only its parent learns the code.
 func (p *Process) Wait(ctx context.Context) (int, error) {
 	r := p.newest()
 	if r == nil {

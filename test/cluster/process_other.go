@@ -14,13 +14,13 @@ import (
 	"syscall"
 )
 
-// processAttributes: there is no death signal here; a process of a killed test has to be ended by StopDir.
-// There are no namespaces either, and package nodes says so before it asks for one.
+// processAttributes sets no death signal, which only Linux has: StopDir must end the processes of a killed test.
+// Namespaces are missing here too; package nodes refuses before it asks for one.
 func processAttributes(detach bool, _ uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: detach, Setpgid: !detach}
 }
 
-// processIdentity is the process's start time as ps prints it, to the second.
+// processIdentity returns the process's start time as ps prints it, to the second.
 func processIdentity(pid int) (string, error) {
 	out, err := exec.Command("ps", "-o", "state=,lstart=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

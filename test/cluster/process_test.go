@@ -58,7 +58,7 @@ func start(t *testing.T, p *Process) {
 	}
 }
 
-// patient is a context for what has to happen, however busy the machine is.
+// patient returns a context with a timeout that is long enough for a busy machine.
 func patient(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -177,7 +177,7 @@ func TestProcessWaitReadyErrors(t *testing.T) {
 			if err := p.newest().handle.Kill(); err != nil {
 				return err
 			}
-			<-ctx.Done() // As if it were asked on a port that it has lost to a program that accepts connections and says nothing.
+			<-ctx.Done() // As if another program had taken its port, and accepted connections without an answer.
 			cut = ctx.Err()
 			return cut
 		})
@@ -264,7 +264,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 }
 
-// TestStopDirLeavesForeignProcessesAlone: the recorded process is long gone and its id belongs to another one now.
+// TestStopDirLeavesForeignProcessesAlone: the recorded process is gone, and another process has its id.
 func TestStopDirLeavesForeignProcessesAlone(t *testing.T) {
 	foreign := shell(t, t.TempDir(), "exec sleep 300")
 	start(t, foreign)

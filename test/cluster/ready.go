@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// checkTimeout bounds one readiness check, so that a server that accepts but never answers does not hold WaitReady for ever.
+	// checkTimeout bounds one readiness check, because a server may accept a connection and never answer.
 	checkTimeout = 30 * time.Second
 	tailLines    = 20
 	tailBytes    = 64 << 10
 )
 
-// WaitReady asks check until it returns nil. It fails when the process ends, or with ctx; the error holds the last answer
-// of check and the end of the log.
+// WaitReady calls check until it returns nil. It fails if the process or ctx ends. The error holds the last error of
+// check and the end of the log.
 func (p *Process) WaitReady(ctx context.Context, check func(context.Context) error) error {
 	r := p.newest()
 	if r == nil {
@@ -31,7 +31,7 @@ func (p *Process) WaitReady(ctx context.Context, check func(context.Context) err
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		// Asked before the check: something else may answer on the port of a process that is gone.
+		// Before the check: another process may answer on the port of a process that is gone.
 		if !r.alive() {
 			return p.describe(fmt.Sprintf("ended before it was ready (%s)", r.ended), nil)
 		}
@@ -47,7 +47,8 @@ func (p *Process) WaitReady(ctx context.Context, check func(context.Context) err
 	}
 }
 
-// whileAlive asks check once, and no longer than the process lives: something else may hold the port on which it is asked.
+// whileAlive calls check once and cancels it when the process ends, because another process may hold the port by
+// then.
 func (r *run) whileAlive(ctx context.Context, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -59,8 +60,8 @@ func (r *run) whileAlive(ctx context.Context, check func(context.Context) error)
 	return check(ctx)
 }
 
-// Until asks check every interval, and gives it as long as timeout each time, until it returns nil. It fails with ctx, and
-// then tells the last answer; one that was cut off by the end of ctx says nothing, if there is another.
+// Until calls check every interval, each time with timeout, until it returns nil. When ctx ends, it fails with the
+// last error of check. It prefers an error that the end of ctx did not cause.
 func Until(ctx context.Context, interval, timeout time.Duration, check func(context.Context) error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -83,8 +84,8 @@ func Until(ctx context.Context, interval, timeout time.Duration, check func(cont
 	}
 }
 
-// Err is nil while the process runs and after somebody asked it to end. Otherwise it tells how it ended, with the end of
-// its log.
+// Err returns nil while the process runs, and after its end was requested. Otherwise it says how the process ended,
+// with the end of its log.
 func (p *Process) Err() error {
 	r := p.newest()
 	if r == nil || r.alive() || r.expected.Load() {
@@ -93,7 +94,7 @@ func (p *Process) Err() error {
 	return p.describe(fmt.Sprintf("ended by itself (pid %d, %s)", r.pid, r.ended), nil)
 }
 
-// describe makes the error about this process: what happened, why, its log's last lines, and what the reader can do.
+// describe returns an error about this process: what happened, the cause, the last lines of its log, and what to do.
 func (p *Process) describe(what string, cause error) error {
 	tail := p.LogTail()
 	if tail == "" {
@@ -109,17 +110,17 @@ func (p *Process) describe(what string, cause error) error {
 	return fmt.Errorf("%s %s\n%s", p.cfg.Name, what, text)
 }
 
-// LogTail is the last lines that the newest start printed.
+// LogTail returns the last lines that the newest start printed.
 func (p *Process) LogTail() string {
 	lines := strings.Split(strings.TrimRight(string(p.output()), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// Printed is what the newest start printed, at most its last 64 KiB.
+// Printed returns what the newest start printed, at most its last 64 KiB.
 func (p *Process) Printed() string { return string(p.output()) }
 
-// output is what the newest start printed, at most its last tailBytes. A log that cannot be read counts as empty: this
-// only ever decorates another error.
+// output returns what the newest start printed, at most its last tailBytes. A log that cannot be read counts as
+// empty, because the output only adds to another error.
 func (p *Process) output() []byte {
 	r := p.newest()
 	if r == nil {
@@ -143,7 +144,7 @@ func (p *Process) output() []byte {
 	return text[:n]
 }
 
-// LostPort says whether the newest start ended because another process had taken its port.
+// LostPort reports whether the newest start ended because another process had taken its port.
 func (p *Process) LostPort() bool {
 	r := p.newest()
 	return r != nil && !r.alive() && bytes.Contains(p.output(), []byte("address already in use"))

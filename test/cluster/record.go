@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// record is what is written about a running process. NAME.pid has the process id alone; the rest is in
-// processes/NAME.json, because people feed pid files to kill.
+// record describes a running process in processes/NAME.json. NAME.pid holds the process id alone, because people feed
+// pid files to kill.
 type record struct {
 	Name string `json:"name"`
 	Pid  int    `json:"pid"`
-	// Identity tells this process from a later one with the same id (see processIdentity).
+	// Identity distinguishes this process from a later one with the same id (see processIdentity).
 	Identity string `json:"identity"`
 	// Fingerprint covers executable, arguments and environment.
 	Fingerprint string    `json:"fingerprint"`
 	Started     time.Time `json:"started"`
 }
 
-// alive says whether the process of this record runs: the same process, not just one with the same id.
+// alive reports whether the recorded process runs, not just one with the same id.
 func (r record) alive() bool { return identityMatches(r.Pid, r.Identity) }
 
 func identityMatches(pid int, identity string) bool {
@@ -53,7 +53,7 @@ func readRecord(dir, name string) (record, error) {
 	return rec, nil
 }
 
-// writeRecord writes the pid file last: who sees it finds the rest.
+// writeRecord writes the pid file last, so that its readers find the rest.
 func writeRecord(dir string, rec record) error {
 	text, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -78,7 +78,7 @@ func removeRecord(dir, name string) error {
 	return errors.Join(errs...)
 }
 
-// writeFile writes beside path and renames, so that nobody reads half a file.
+// writeFile writes beside path and renames, so that no reader sees half a file.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if err := os.WriteFile(path+".new", data, mode); err != nil {
 		return err
@@ -86,14 +86,14 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 	return os.Rename(path+".new", path)
 }
 
-// fingerprint covers what decides how the process behaves. An executable counts as another program if its content has
-// changed; one that was only built again does not.
+// fingerprint covers everything that decides how the process behaves. It hashes the content of the executable, so
+// that a rebuild without a change keeps the fingerprint.
 func (p *Process) fingerprint() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q", p.cfg.Path, p.cfg.Args, p.cfg.Env)
 	if file, err := os.Open(p.cfg.Path); err == nil {
 		defer func() { _ = file.Close() }()
-		// What cannot be read cannot be started either, and that says why.
+		// An executable that cannot be read fails to start, and that error says why.
 		_, _ = io.Copy(sum, file)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// pollInterval is how often a process of another parent is looked at, and how often readiness is asked for.
+// pollInterval is the time between two checks of readiness, or of a process with another parent.
 const pollInterval = 50 * time.Millisecond
 
-// run is one start of a process: a child of ours, or one that was found running.
+// run is one start of a process: a child of this process, or an adopted process.
 type run struct {
 	pid      int
 	identity string
-	handle   *os.Process // On Linux a pidfd: it can never mean another process than the one that it was opened for.
-	logStart int64       // Where this start's output begins in the log; 0 when it is not known.
+	handle   *os.Process // On Linux a pidfd, which never refers to another process.
+	logStart int64       // Where this start's output begins in the log, 0 if unknown.
 
-	// done is closed at the end of a child, after exitCode and ended were set. It is nil for an adopted process.
+	// done is closed at the end of a child, after exitCode and ended are set. It is nil for an adopted process.
 	done     chan struct{}
 	exitCode int
 	ended    string
 
-	// expected is set once somebody asked for the end of the process.
+	// expected is set once the end of the process was requested.
 	expected atomic.Bool
 }
 
@@ -38,7 +38,7 @@ func spawn(cmd *exec.Cmd) (*run, error) {
 	r := &run{done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The death signal of a child fires when the thread that made it ends, so that thread is kept.
+		// Keep the thread: the kernel sends a child its death signal when the thread that made it ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -58,13 +58,13 @@ func spawn(cmd *exec.Cmd) (*run, error) {
 		return nil, err
 	}
 	r.pid, r.handle = cmd.Process.Pid, cmd.Process
-	// It fails for a child that is gone already, and then there is nothing to recognise later.
+	// It fails if the child is already gone. Then no later start needs to recognize it.
 	r.identity, _ = processIdentity(r.pid)
 	return r, nil
 }
 
-// adopt takes over the process of rec. The handle is opened before the identity is compared: after that comparison it
-// cannot come to mean another process.
+// adopt takes over the process of rec. It opens the handle before it compares the identity: an open handle cannot
+// come to refer to another process.
 func adopt(rec record) (*run, error) {
 	handle, err := os.FindProcess(rec.Pid)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *run) kill() error {
 	if err := r.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	// Not the caller's context: a process left behind because the caller was in a hurry would be worse than a short wait.
+	// Not the caller's context, which may end soon: leaving a process behind is worse than a short wait.
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	return r.wait(ctx)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// startAttempts is how often a process is started on new ports when another program took its port in the meantime.
+// startAttempts is how often a process is started on new ports because another program took its port.
 const startAttempts = 5
 
 const hint = "What to do: read the log; if the data directory is the cause, stop the cluster and remove it (`make down`)."
 
-// startOne starts the process of that name, or takes over the running one, and waits until it is ready. The arguments are
-// asked for on each attempt, because they depend on the ports.
+// startOne starts the named process, or adopts the running one, and waits until it is ready. It calls args on each
+// attempt, because the arguments depend on the ports.
 func (c *Cluster) startOne(ctx context.Context, name string, args func() []string, ready func(context.Context) error) (*Process, error) {
 	begun := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -60,7 +60,8 @@ func (c *Cluster) launch(ctx context.Context, p *Process) (adopted bool, err err
 	return false, p.Start()
 }
 
-// Tool is the path of a program that `make tools` builds, for example kubectl: where there are several, that of this Kubernetes.
+// Tool returns the path of a program that `make tools` builds, such as kubectl, in this cluster's version if there
+// are several.
 func (c *Cluster) Tool(name string) string {
 	return filepath.Join(c.cfg.BinDir, ToolPath(c.cfg.Kubernetes, name))
 }
@@ -79,7 +80,7 @@ func checkTools(cfg *Config) error {
 	return nil
 }
 
-// RepositoryRoot is the directory of this module's go.mod, looked for from the working directory upwards.
+// RepositoryRoot returns the directory of this module's go.mod. It searches from the working directory upwards.
 func RepositoryRoot() (string, error) {
 	from, err := os.Getwd()
 	if err != nil {
@@ -95,7 +96,7 @@ func RepositoryRoot() (string, error) {
 	}
 }
 
-// isRepositoryRoot looks for a file that only the root has: hack/tools has a go.mod too.
+// isRepositoryRoot checks for a file that only the root has, because hack/tools has a go.mod too.
 func isRepositoryRoot(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "hack", "tools", "go.mod"))
 	return err == nil

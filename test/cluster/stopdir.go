@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// StopDir ends every process that is recorded in dir, the newest first, whoever started it, and reports each on progress.
-// A record whose process is gone, and whose id another process has now, is removed; that other process is left alone. A
-// directory that does not exist is no error.
+// StopDir ends every process recorded in dir, newest first, no matter which command started it, and reports each on
+// progress. If another process has the id of a recorded one, StopDir removes the record and leaves that process
+// alone. A missing directory is no error.
 func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -46,7 +46,7 @@ func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 func stopRecorded(ctx context.Context, dir string, rec record) (state string, err error) {
 	found, err := adopt(rec)
 	if err != nil {
-		// There is no such process any more, or it is another one.
+		// The process is gone, or another one has its id.
 		return "was not running", removeRecord(dir, rec.Name)
 	}
 	p := NewProcess(ProcessConfig{Name: rec.Name, Dir: dir})

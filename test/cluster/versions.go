@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// KubernetesVariable is the environment variable that names the Kubernetes of those tests that can run on an older one, as
-// Config.Kubernetes does.
+// KubernetesVariable is the environment variable with the Kubernetes version of tests that can run on an older one.
+// Its format is the one of Config.Kubernetes.
 const KubernetesVariable = "CERTROTATION_KUBERNETES"
 
-// versioned are the programs that there are of an older Kubernetes too.
+// versioned are the programs that are also built for older versions of Kubernetes.
 var versioned = []string{APIServer, ControllerManager, "kube-scheduler", "kubectl", "kubelet"}
 
-// ToolPath is the path of a program below Config.BinDir, for Config.Kubernetes.
+// ToolPath returns the path of a program relative to Config.BinDir, for a version as in Config.Kubernetes.
 func ToolPath(kubernetes, program string) string {
 	if kubernetes == "" || !slices.Contains(versioned, program) {
 		return program
@@ -27,7 +27,8 @@ func ToolPath(kubernetes, program string) string {
 	return filepath.Join("kubernetes-"+kubernetes, program)
 }
 
-// HowToBuild says how the programs of Config.Kubernetes are built that target, of make, builds of the newest.
+// HowToBuild returns how to build the programs of a Kubernetes version. target is the make target that builds the
+// newest.
 func HowToBuild(kubernetes, target string) string {
 	if kubernetes == "" {
 		return fmt.Sprintf("run `make %s`", target)
@@ -35,7 +36,7 @@ func HowToBuild(kubernetes, target string) string {
 	return fmt.Sprintf("run `make %s` and `hack/build-tools.sh kubernetes-%s`", target, kubernetes)
 }
 
-// OldestKubernetes is the oldest that certrotation is tested on: of those that hack/tools has a module of.
+// OldestKubernetes returns the oldest version that certrotation is tested on: the oldest with a module in hack/tools.
 func OldestKubernetes() (string, error) {
 	root, err := RepositoryRoot()
 	if err != nil {

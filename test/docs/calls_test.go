@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// onEachCall is the scope once for each call of the innermost function, with the arguments of that call, and as it is where the
-// function has no parameters.
+// onEachCall returns one scope for each call of the innermost function, with the arguments of that call. A
+// function without parameters or calls keeps the scope as it is.
 func (s scope) onEachCall() []scope {
 	if len(s.within) == 0 {
 		return []scope{s}
@@ -45,7 +45,8 @@ func (s scope) onEachCall() []scope {
 	return out
 }
 
-// list are the texts of a list, which is written out, in a variable, passed as the last parameter, or appended to another one.
+// list returns the texts of a list. The list may be a literal, a variable, the last parameter, or two lists joined
+// by append.
 func (s scope) list(e ast.Expr) (found []string, sure bool) {
 	elements := func(of ...place[ast.Expr]) ([]string, bool) {
 		var out []string

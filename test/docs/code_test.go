@@ -17,17 +17,17 @@ import (
 	"testing"
 )
 
-// root is the repository, seen from the directory of this package.
+// root is the repository, relative to the directory of this package.
 const root = "../.."
 
 // product are the directories whose packages the pages may name.
 var product = []string{"admission", "apis", "cmd", "controller", "registry"}
 
-// code is what is declared in the product.
+// code is what the product declares.
 type code struct {
-	// packages by their base name: whether there is one.
+	// packages has the base names of the packages.
 	packages map[string]bool
-	// declared has package.Name and package.Type.Method. A base name that several packages have stands for all of them.
+	// declared has package.Name and package.Type.Method. Packages with the same base name share their entries.
 	declared map[string]bool
 }
 
@@ -41,7 +41,6 @@ var parseProduct = sync.OnceValues(func() (*code, error) {
 	return c, nil
 })
 
-// theCode is parsed once for all tests.
 func theCode(t *testing.T) *code {
 	t.Helper()
 	c, err := parseProduct()
@@ -110,7 +109,6 @@ func names(spec ast.Spec) []string {
 	return nil
 }
 
-// testsOf are the names of the tests in a directory.
 func testsOf(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
@@ -132,7 +130,6 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 	return found
 }
 
-// read returns a file of the repository.
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))
@@ -142,13 +139,13 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// exists says whether a path of the repository does; it may have a pattern in it.
+// exists reports whether a path of the repository exists. The path may contain a glob pattern.
 func exists(file string) bool {
 	found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(file)))
 	return err == nil && len(found) > 0
 }
 
-// TestPackageNamesAreUnique: who searches for a package by its name finds one.
+// TestPackageNamesAreUnique: a search for a package name must find one package.
 func TestPackageNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	places := map[string]string{}
@@ -172,5 +169,5 @@ func TestPackageNamesAreUnique(t *testing.T) {
 	}
 }
 
-// version is the folder of an API version.
+// version matches the directory of an API version.
 var version = regexp.MustCompile(`^v[0-9]+(?:(?:alpha|beta)[0-9]+)?$`)

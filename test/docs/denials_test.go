@@ -12,11 +12,12 @@ import (
 	"testing"
 )
 
-// protocol is the page of the invariants, and of the rules for configurations.
+// protocol is the page of the invariants and of the configuration rules.
 const protocol = "docs/protocol.md"
 
-// TestDenialsAreExplained: each rule by which the guard refuses is in docs/reference.md or, of configurations in flight, in
-// docs/protocol.md, with the invariants that it names; and so is each text with which it says that it has no answer.
+// TestDenialsAreExplained: docs/reference.md explains each rule of the guard with the invariants that it names.
+// docs/protocol.md does so for the rules of configurations in flight. docs/reference.md also explains each text
+// with which the guard says that it has no answer.
 func TestDenialsAreExplained(t *testing.T) {
 	t.Parallel()
 	all := theTree(t)
@@ -46,7 +47,8 @@ func TestDenialsAreExplained(t *testing.T) {
 	same(t, "text", reference, answers(t, all), explained(t, page, "text"))
 }
 
-// TestInvariantsAreExplained: each invariant is in the table of docs/protocol.md, and no other is; one that refuses no edit is said to.
+// TestInvariantsAreExplained: the table of docs/protocol.md has exactly the invariants. docs/reference.md names
+// those that refuse no edit.
 func TestInvariantsAreExplained(t *testing.T) {
 	t.Parallel()
 	explains := map[string][]string{}
@@ -72,11 +74,12 @@ func TestInvariantsAreExplained(t *testing.T) {
 	}
 }
 
-// aRule is how docs/protocol.md names one.
+// aRule matches how docs/protocol.md names a rule.
 var aRule = regexp.MustCompile("`([A-Z]\\w+)` \\(`([a-z]\\w+)`\\)")
 
-// rules are what the guard refuses edits by, with the invariants that each of them may name: functions of registry/trust that
-// make a violation, and for configurations the rules that are listed, with what they call.
+// rules returns the rules by which the guard refuses edits, with the invariants that each may name. A rule is a
+// function of registry/trust that makes a violation, or a listed configuration rule with the functions that it
+// calls.
 func rules(t *testing.T, all tree) map[string][]string {
 	t.Helper()
 	p := all["registry/trust"]
@@ -85,7 +88,7 @@ func rules(t *testing.T, all tree) map[string][]string {
 		maker := at.within[0].(*ast.FuncDecl)
 		if id, ok := invariant.(*ast.Ident); ok {
 			if at, _ := parameter(maker, id.Name); at >= 0 {
-				// It makes what its callers ask for.
+				// The callers of maker choose the invariant.
 				return
 			}
 		}
@@ -98,7 +101,7 @@ func rules(t *testing.T, all tree) map[string][]string {
 	}
 	for _, makes := range []string{"refuse", "broken"} {
 		for _, call := range p.calls[makes] {
-			// A report is refused by another function of that name.
+			// Another function named refuse refuses reports.
 			if _, method := call.node.Fun.(*ast.SelectorExpr); method || makes == "broken" {
 				note(call.scope, call.node.Args[0])
 			}
@@ -132,8 +135,8 @@ func rules(t *testing.T, all tree) map[string][]string {
 	return found
 }
 
-// reached are the functions of the package that a function calls, and those that these call, with itself. Of methods those count
-// that a method calls of its own receiver: others are of other types.
+// reached adds a function of the package, and the functions that it calls directly or indirectly, to so. Of
+// methods it follows only calls on the function's own receiver, because other methods belong to other types.
 func (p *pkg) reached(name string, so map[string]bool) map[string]bool {
 	so[name] = true
 	for _, f := range p.functions[name] {
@@ -158,7 +161,7 @@ func (p *pkg) reached(name string, so map[string]bool) map[string]bool {
 	return so
 }
 
-// answers are the texts with which the guard says that it has no answer.
+// answers returns the texts with which the guard says that it has no answer.
 func answers(t *testing.T, all tree) []string {
 	t.Helper()
 	var of []place[ast.Expr]

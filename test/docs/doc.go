@@ -1,17 +1,18 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs holds the pages of the repository to its code: what a page names has to exist. It reads files only, and
-// compiles nothing.
+// Package docs checks the pages of the repository against its code: what a page names must exist. It reads files
+// only, and compiles nothing.
 //
 //   - a link leads to a file, and to a heading of it;
 //   - a path and a function (`package.Function`, `package.Type.Method`) that a page names exist;
 //   - docs/mistakes.md names tests that exist, and every story of test/holes;
 //   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
 //   - docs/known-issues.md and docs/pods.md explain each reason of a blocker and of a problem;
-//   - docs/reference.md explains each condition, event, metric and rule of the guard, as the code makes them, and names no other one:
-//     what an expression may be is found out without types, by what is written (packages_test.go, values_test.go); the runbook has each alert;
-//   - no two packages have one base name, so that a name leads to one place;
+//   - docs/reference.md explains exactly the conditions, events, metrics and guard rules that the code makes. The
+//     tests find the values of an expression in the source, without types (packages_test.go, values_test.go). The
+//     runbook has each alert;
+//   - no two packages share a base name, so that a name leads to one place;
 //   - a text for people is written in one file.
 //
 // Tests run in the directory of their package, so all paths begin at root.

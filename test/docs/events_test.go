@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// reference is the page that explains what certrotation says of itself.
+// reference is the page that explains conditions, events, metrics and denials.
 const reference = "docs/reference.md"
 
-// TestEventsAreExplained: who reads an event finds its reason in docs/reference.md.
 func TestEventsAreExplained(t *testing.T) {
 	t.Parallel()
 	same(t, "event", reference, events(t, theTree(t)), explained(t, tables(t, reference, "Events"), "event"))
 }
 
-// TestConditionsAreExplained: who reads a condition finds its type in docs/reference.md, those of one kind of object in one table.
+// TestConditionsAreExplained: docs/reference.md explains each type of condition, the types of one kind of object
+// in one table.
 func TestConditionsAreExplained(t *testing.T) {
 	t.Parallel()
 	all := theTree(t)
@@ -52,7 +52,8 @@ func TestConditionsAreExplained(t *testing.T) {
 	}
 }
 
-// TestReasonsOfConditionsAreExplained: who reads the reason of a condition finds it in docs/reference.md or in docs/known-issues.md.
+// TestReasonsOfConditionsAreExplained: docs/reference.md or docs/known-issues.md explains each reason of a
+// condition.
 func TestReasonsOfConditionsAreExplained(t *testing.T) {
 	t.Parallel()
 	page, said := tables(t, reference, "Conditions"), conditionReasons(theTree(t))
@@ -78,20 +79,20 @@ func TestReasonsOfConditionsAreExplained(t *testing.T) {
 	}
 }
 
-// mentioned says whether a name is in code in one of the tables.
+// mentioned reports whether a table has the name in code.
 func mentioned(of []table, name string) bool {
 	return slices.ContainsFunc(of, func(one table) bool {
 		return slices.ContainsFunc(one.rows, func(row []string) bool { return slices.Contains(inCode(strings.Join(row, " ")), name) })
 	})
 }
 
-// events are the reasons of all events that are emitted: of each call of a recorder, and of what is made to be passed to one.
+// events returns the reasons of all events: from each call of a recorder, and from each Event literal.
 func events(t *testing.T, all tree) []string {
 	t.Helper()
 	var reasons []place[ast.Expr]
 	for _, p := range all {
 		for _, call := range p.calls["Eventf"] {
-			// Object, related object, type, reason, action, note.
+			// Arguments: object, related object, type, reason, action, note.
 			if len(call.node.Args) >= 6 {
 				reasons = append(reasons, call.with(call.node.Args[3]))
 			}
@@ -105,7 +106,7 @@ func events(t *testing.T, all tree) []string {
 	return slices.DeleteFunc(found, func(reason string) bool { return reason == "" })
 }
 
-// conditions are the types of all conditions that are made.
+// conditions returns the types of all conditions.
 func conditions(t *testing.T, all tree) []string {
 	t.Helper()
 	carriers := []string{"Condition"}
@@ -116,9 +117,10 @@ func conditions(t *testing.T, all tree) []string {
 	return found
 }
 
-// conditionReasons are those reasons of conditions that are no reasons of something else, such as of a problem.
+// conditionReasons returns the reasons of conditions. It omits the reasons that conditions share with other
+// objects, such as problems.
 func conditionReasons(all tree) []string {
-	// What a verdict says becomes a condition.
+	// A verdict becomes a condition.
 	carriers := []string{"Condition", "verdict"}
 	reasons := append(all.fields(carriers, "Reason"), all.fields(carriers, "reason")...)
 	for _, p := range all {
@@ -137,10 +139,10 @@ func conditionReasons(all tree) []string {
 	return slices.DeleteFunc(found, func(reason string) bool { return !aWord.MatchString(reason) })
 }
 
-// ofACondition is how the constant of a type of condition is called.
+// ofACondition matches the constants of condition types.
 var ofACondition = regexp.MustCompile(`^Condition[A-Z]`)
 
-// constants are the texts of those of the package that are called like that.
+// constants returns the texts of the package's constants with a matching name.
 func (p *pkg) constants(t *testing.T, called *regexp.Regexp) []string {
 	t.Helper()
 	var of []place[ast.Expr]
@@ -156,7 +158,7 @@ func (p *pkg) constants(t *testing.T, called *regexp.Regexp) []string {
 	return found
 }
 
-// constantsOf are the texts of the constants of a type in one package.
+// constantsOf returns the texts of the constants of a type in one package.
 func constantsOf(t *testing.T, dir, kind string) []string {
 	t.Helper()
 	pattern := regexp.MustCompile(`(?m)^\s*(?:const )?\w+\s+` + regexp.QuoteMeta(kind) + `\s+= "(\w+)"`)

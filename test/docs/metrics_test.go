@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMetricsAreExplained: docs/reference.md has each metric with its type, its labels and the alerts that ask for it.
+// TestMetricsAreExplained: docs/reference.md has each metric with its type, its labels and the alerts that use it.
 func TestMetricsAreExplained(t *testing.T) {
 	t.Parallel()
 	made := metrics(t, theTree(t))
@@ -45,7 +45,8 @@ func TestMetricsAreExplained(t *testing.T) {
 	}
 }
 
-// TestAlertsAreExplained: each alert has a section in the runbook, which it names, and asks for metrics that exist; and no page names another one.
+// TestAlertsAreExplained: each alert has a section in the runbook, links to it, and uses metrics that exist. No
+// page names another alert.
 func TestAlertsAreExplained(t *testing.T) {
 	t.Parallel()
 	rules, made := alerts(t), metrics(t, theTree(t))
@@ -74,7 +75,7 @@ func TestAlertsAreExplained(t *testing.T) {
 	}
 	for _, page := range pages(t) {
 		if page == "docs/comparison.md" {
-			// It has names of others.
+			// This page names alerts of other projects.
 			continue
 		}
 		for _, name := range anAlert.FindAllString(read(t, page), -1) {
@@ -91,7 +92,7 @@ var (
 	rule    = regexp.MustCompile(`(?m)^  - alert: (\w+)$`)
 )
 
-// alerts are the rules of manifests/alerts by their names.
+// alerts returns the rules of manifests/alerts by name.
 func alerts(t *testing.T) map[string]string {
 	t.Helper()
 	text := read(t, "manifests/alerts/rules.yaml")
@@ -110,7 +111,7 @@ func alerts(t *testing.T) map[string]string {
 	return found
 }
 
-// series are the metrics of ours that a rule asks for.
+// series returns the certrotation metrics that a rule uses.
 func series(expression string) []string {
 	var out []string
 	for _, name := range aSeries.FindAllString(expression, -1) {

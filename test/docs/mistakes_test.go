@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// registers are the letters of docs/mistakes.md and how many entries each has.
+// registers are the letters of docs/mistakes.md with the number of their entries.
 var registers = map[string]int{"H": 24, "G": 13, "K": 15, "T": 35, "S": 7, "B": 15}
 
 // stories is the package whose tests are named after an entry: TestH1_Something tells H1.
@@ -19,8 +19,8 @@ const stories = "test/holes"
 
 var mistake = regexp.MustCompile(`(?m)^\| ([HGKTSB][0-9]+) \| (\S.*) \| (\S.*) \|$`)
 
-// TestMistakes holds docs/mistakes.md to the tests: each entry once, each test that it names, and each story first in the
-// entry of its name.
+// TestMistakes: docs/mistakes.md has each entry once, and names only tests that exist. Each story comes first in
+// the entry that it is named after.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	entries := map[string][]string{}

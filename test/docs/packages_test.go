@@ -17,27 +17,27 @@ import (
 	"testing"
 )
 
-// module is the path that imports of our own packages begin with.
+// module is the prefix of imports of our own packages.
 const module = "certrotation.dev/"
 
-// tree has the packages of the product by their directories, as what is written in them is to be followed.
+// tree has the packages of the product by directory.
 type tree map[string]*pkg
 
-// pkg is one package.
 type pkg struct {
 	tree tree
 	dir  string
-	// constants and variables of the package by name, with their values, and functions and methods by name: several methods may have one.
+	// values are constants and variables by name. functions are functions and methods by name; several methods may
+	// share one.
 	values    map[string]place[ast.Expr]
 	functions map[string][]place[ast.Node]
-	// calls by the name of what is called, and literals of structs by the name of their type.
+	// calls are keyed by the name of the callee, literals by the name of the struct type.
 	calls    map[string][]place[*ast.CallExpr]
 	literals map[string][]place[*ast.CompositeLit]
-	// assigned are the assignments, and the declarations of variables as such.
+	// assigned has the assignments, and variable declarations in the form of assignments.
 	assigned []place[*ast.AssignStmt]
 }
 
-// place is a node with the functions that it is in, and the names of what its file imports.
+// place is a node with the functions around it and the imports of its file.
 type place[N ast.Node] struct {
 	node N
 	scope
@@ -46,17 +46,17 @@ type place[N ast.Node] struct {
 type scope struct {
 	pkg  *pkg
 	file *source
-	// within are the functions around it, *ast.FuncDecl or *ast.FuncLit, the outermost first.
+	// within are the functions around the node, *ast.FuncDecl or *ast.FuncLit, outermost first.
 	within []ast.Node
-	// bound are the arguments of one call, for the parameters of the innermost function; nil for those of all calls.
+	// bound are the arguments of one call, by parameter of the innermost function. nil stands for all calls.
 	bound map[string]place[ast.Expr]
-	// rest are the arguments of that call for the last parameter, if it takes any number of them.
+	// rest are the arguments of that call for a variadic parameter.
 	rest []place[ast.Expr]
 }
 
 type source struct {
 	positions *token.FileSet
-	// imports are the directories of our own packages by the names that the file has for them, and "" of others.
+	// imports maps the names of imports in the file to directories of our own packages, and to "" for others.
 	imports map[string]string
 }
 
@@ -81,7 +81,6 @@ var parseTree = sync.OnceValues(func() (tree, error) {
 	return all, nil
 })
 
-// theTree is parsed once for all tests.
 func theTree(t *testing.T) tree {
 	t.Helper()
 	all, err := parseTree()
@@ -91,7 +90,7 @@ func theTree(t *testing.T) tree {
 	return all
 }
 
-// add parses a file of a package. Its text is read if it is nil.
+// add parses a file of a package. It reads the file if text is nil.
 func (all tree) add(dir, file string, text any) error {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, text, parser.SkipObjectResolution)
@@ -126,7 +125,8 @@ func (all tree) add(dir, file string, text any) error {
 	return nil
 }
 
-// note takes down what is in a node. elided is the type of literals that do not say theirs, as they are elements of another one.
+// note records what a node contains. elided is the type of literals that omit theirs as elements of another
+// literal.
 func (p *pkg) note(node ast.Node, s scope, elided string) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -167,7 +167,8 @@ func (p *pkg) note(node ast.Node, s scope, elided string) {
 	})
 }
 
-// declare takes down constants and variables with their values. One without a value has none of its own, such as those of iota.
+// declare records constants and variables with their values. It skips those without a value of their own, for
+// example of iota.
 func (p *pkg) declare(d *ast.GenDecl, s scope) {
 	for _, spec := range d.Specs {
 		values, ok := spec.(*ast.ValueSpec)
@@ -191,7 +192,7 @@ func (s scope) inside(function ast.Node) scope {
 	return s
 }
 
-// elementOf is the name of the type of the elements of a slice or a map, "" if there is none.
+// elementOf returns the name of the element type of a slice or a map, "" for other types.
 func elementOf(kind ast.Expr) string {
 	switch kind := kind.(type) {
 	case *ast.ArrayType:
@@ -202,7 +203,7 @@ func elementOf(kind ast.Expr) string {
 	return ""
 }
 
-// where says in which line a place is.
+// where returns file and line of a place.
 func (l place[N]) where() string {
 	at := l.file.positions.Position(l.node.Pos())
 	return strings.TrimPrefix(filepath.ToSlash(at.Filename), root+"/") + ":" + strconv.Itoa(at.Line)

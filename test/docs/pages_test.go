@@ -13,10 +13,10 @@ import (
 	"unicode"
 )
 
-// mostLines of the README: what is longer is a page of docs.
+// mostLines of the README. Longer texts belong into docs.
 const mostLines = 120
 
-// pages are the files that people read.
+// pages returns the files that people read.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -67,7 +67,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors are the names by which the headings of a page are linked.
+// anchors returns the link targets of the headings of a page.
 func anchors(page string) []string {
 	var out []string
 	for line := range strings.SplitSeq(page, "\n") {
@@ -89,12 +89,12 @@ func anchors(page string) []string {
 }
 
 var (
-	// aPath is one of the repository, in text or in code, with {a,b} for several.
+	// aPath matches a path of the repository, in text or in code. {a,b} stands for several.
 	aPath   = regexp.MustCompile(`(?:^|[\s(\x60"=,])(?:\./)?((?:\.ci|admission|apis|cmd|controller|docs|generated|hack|manifests|registry|test)/[\w{][\w./*{},-]*)`)
 	choices = regexp.MustCompile(`^(.*)\{([^{}]*)\}(.*)$`)
-	// aName is package.Name or package.Type.Method, alone in its code.
+	// aName matches package.Name or package.Type.Method in code of its own.
 	aName = regexp.MustCompile("`" + `([a-z][a-z0-9]*)\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)` + "`")
-	// isFile tells a file from a name.
+	// isFile matches file extensions, which distinguish a file from a name.
 	isFile = regexp.MustCompile(`^(?:go|json|lock|md|sh|tar|txt|yaml)$`)
 )
 
@@ -111,7 +111,7 @@ func TestPathsExist(t *testing.T) {
 	}
 }
 
-// expand writes out each of the choices {a,b}.
+// expand returns a path for each of the choices {a,b}.
 func expand(file string) []string {
 	match := choices.FindStringSubmatch(file)
 	if match == nil {
@@ -170,7 +170,7 @@ func TestWhatThesePatternsFind(t *testing.T) {
 	}
 }
 
-// TestReasonsAreExplained: whoever reads the reason of a blocker or a problem finds it in a table of the page for it.
+// TestReasonsAreExplained: a table of the responsible page explains each reason of a blocker or a problem.
 func TestReasonsAreExplained(t *testing.T) {
 	t.Parallel()
 	for dir, page := range map[string]string{
@@ -198,5 +198,5 @@ func TestReasonsAreExplained(t *testing.T) {
 	}
 }
 
-// aReason is the declaration of one.
+// aReason matches the declaration of a reason.
 var aReason = regexp.MustCompile(`(?m)^\s*(?:const )?Reason\w+\s+(?:(?:\w+\.)?Reason )?= "(\w+)"`)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// theirs are the controllers, conditions, events, metrics and annotations of cluster-etcd-operator and of library-go's static
-// pod operator, each of which docs/comparison.md has to have.
+// theirs are the controllers, conditions, events, metrics and annotations of cluster-etcd-operator and of
+// library-go's static pod operator. docs/comparison.md must have each of them.
 var theirs = []string{
 	"NodeController", "RevisionController", "InstallerController", "InstallerStateController", "StaticPodStateController",
 	"MissingStaticPodController", "PruneController", "BackingResourceController", "GuardController", "StartupMonitor", "CertSyncController",
@@ -44,11 +44,11 @@ var (
 	ourMetric = regexp.MustCompile(`\x60(?:certrotation_rollout_)?(\w+_(?:total|seconds|revision))\x60`)
 )
 
-// rolloutCode is where that is which the page calls the same without saying where.
+// rolloutCode has the parts that the page calls the same without a path.
 var rolloutCode = []string{"controller/rollout/staticpod", "registry/rollout"}
 
-// TestParity holds the tables in docs/comparison.md to the code: nothing of theirs is left out, and what is called the same
-// here is in the code under that name. TestPathsExist looks at the paths.
+// TestParity: the tables in docs/comparison.md have every part of theirs. What they call the same is in the code
+// under that name. TestPathsExist checks the paths.
 func TestParity(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(read(t, "docs/comparison.md"), "\n## cluster-etcd-operator, part by part\n")
@@ -90,7 +90,7 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// sources is the text of all Go files of directories, but for tests and package comments.
+// sources returns the text of all Go files of directories, except tests and package comments.
 func sources(t *testing.T, directories ...string) string {
 	t.Helper()
 	var out strings.Builder

@@ -12,17 +12,17 @@ import (
 	"testing"
 )
 
-// metric is what is registered under a name.
+// metric has what is registered under a name.
 type metric struct {
 	kind   string
 	labels []string
 	dirs   []string
 }
 
-// ofOptions is the type of the options of a metric, by the kind of that.
+// ofOptions matches the types of metric options; the submatch is the kind of metric.
 var ofOptions = regexp.MustCompile(`^(Counter|Gauge|Histogram|Summary)Opts$`)
 
-// metrics are all that are made, by their names.
+// metrics returns all metrics of the code by name.
 func metrics(t *testing.T, all tree) map[string]*metric {
 	t.Helper()
 	made := registered{}
@@ -49,10 +49,9 @@ func metrics(t *testing.T, all tree) map[string]*metric {
 	return made
 }
 
-// registered are metrics by their names.
 type registered map[string]*metric
 
-// add takes down what is made at a place: once for each call of the function that it is in.
+// add records the metric made at a place, once for each call of the surrounding function.
 func (r registered) add(t *testing.T, at place[ast.Node], kind string, labels ast.Expr, parts ...ast.Expr) {
 	t.Helper()
 	for _, one := range at.onEachCall() {
@@ -74,7 +73,7 @@ func (r registered) add(t *testing.T, at place[ast.Node], kind string, labels as
 	}
 }
 
-// joined is a name of several parts, and whether each of them is known.
+// joined joins the parts of a name. It returns false if a part is unknown.
 func (s scope) joined(parts []ast.Expr) (name string, known bool) {
 	var of []string
 	for _, part := range parts {
@@ -87,7 +86,7 @@ func (s scope) joined(parts []ast.Expr) (name string, known bool) {
 	return strings.Join(of, "_"), len(of) > 0
 }
 
-// labelsOf is the list of labels in the call that has these options, nil if it has none.
+// labelsOf returns the list of labels in the call that has these options, nil if there is none.
 func (p *pkg) labelsOf(options *ast.CompositeLit) ast.Expr {
 	for _, calls := range p.calls {
 		for _, call := range calls {
@@ -102,7 +101,7 @@ func (p *pkg) labelsOf(options *ast.CompositeLit) ast.Expr {
 	return nil
 }
 
-// kindOfValues is the kind of what the package sends when it is scraped.
+// kindOfValues returns the kind of the values that the package sends when it is scraped.
 func (p *pkg) kindOfValues() string {
 	kinds := map[string]bool{}
 	for _, call := range p.calls["NewLazyConstMetric"] {
@@ -111,7 +110,7 @@ func (p *pkg) kindOfValues() string {
 	return strings.Join(slices.Sorted(maps.Keys(kinds)), " or ")
 }
 
-// of says whose metric it is.
+// of returns the programs that expose the metric.
 func (m *metric) of() string {
 	whose := map[string]bool{}
 	for _, dir := range m.dirs {
@@ -119,10 +118,10 @@ func (m *metric) of() string {
 		case dir == "controller/agent":
 			whose["agent"] = true
 		case dir == "controller/secrets":
-			// It is linked by programs of others.
+			// Programs of other projects link this package.
 			whose["library"] = true
 		case dir == "registry/view/inventory":
-			// Both look at the cluster through it.
+			// Both programs use this package to view the cluster.
 			whose["controller"], whose["serve"] = true, true
 		case strings.HasPrefix(dir, "controller/"):
 			whose["controller"] = true

@@ -9,13 +9,12 @@ import (
 	"testing"
 )
 
-// table is one of a page.
 type table struct {
 	header []string
 	rows   [][]string
 }
 
-// tables are those under a heading of a page, down to the next one of its kind.
+// tables returns the tables under a heading, up to the next heading of the same level.
 func tables(t *testing.T, page, heading string) []table {
 	t.Helper()
 	_, text, found := strings.Cut(read(t, page), "\n## "+heading+"\n")
@@ -57,8 +56,8 @@ func cellsOf(line string) ([]string, bool) {
 	return cells, true
 }
 
-// explained are the rows of the tables whose first column is called so, by what is in code in their first cell. Each has to say
-// something, and no name is there twice.
+// explained returns the rows of the tables with this first column, by the names in code in their first cell. Each
+// row must have an explanation, and each name must be unique.
 func explained(t *testing.T, of []table, column string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -81,7 +80,7 @@ func explained(t *testing.T, of []table, column string) map[string][]string {
 	return out
 }
 
-// inCode is what is in code in a cell.
+// inCode returns the texts in code in a cell.
 func inCode(cell string) []string {
 	var out []string
 	for _, match := range quoted.FindAllStringSubmatch(cell, -1) {
@@ -90,7 +89,7 @@ func inCode(cell string) []string {
 	return out
 }
 
-// same reports names that are made and not explained, and those that are explained and not made.
+// same reports names of the code that the page does not explain, and explained names that no code has.
 func same(t *testing.T, what, page string, made []string, rows map[string][]string) {
 	t.Helper()
 	if len(made) == 0 || len(rows) == 0 {

@@ -18,11 +18,11 @@ import (
 	"testing"
 )
 
-// wordsOfAText is from how many words on a text is one that people search for.
+// wordsOfAText is the length from which people search for a text.
 const wordsOfAText = 5
 
-// TestTextsAreWrittenOnce: who searches for the text of a denial, a problem, a blocker, a condition, an event or a flag finds one
-// file, and who searches for a reason finds one place.
+// TestTextsAreWrittenOnce: a search for the text of a denial, problem, blocker, condition, event or flag finds one
+// file. A search for a reason finds one place.
 func TestTextsAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	found := written{texts: map[string]map[string]bool{}, reasons: map[string]map[string]bool{}}
@@ -43,7 +43,7 @@ func TestTextsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// written has texts by their files, and reasons by the lines that declare them.
+// written has texts by file, and reasons by the lines that declare them.
 type written struct{ texts, reasons map[string]map[string]bool }
 
 func (w *written) walk(file string, entry fs.DirEntry, err error) error {
@@ -63,7 +63,7 @@ func (w *written) walk(file string, entry fs.DirEntry, err error) error {
 		case *ast.Field:
 			return node.Tag == nil
 		case *ast.BasicLit:
-			// A text that wraps an error is found by what is around it.
+			// A text that only wraps an error is searched for by the text around it.
 			if text := textOf(node); len(strings.Fields(text)) >= wordsOfAText && !strings.HasSuffix(text, ": %w") {
 				note(w.texts, text, file)
 			}
@@ -80,7 +80,7 @@ func note(places map[string]map[string]bool, text, place string) {
 	places[text][place] = true
 }
 
-// textOf is what a literal says, "" if it is no string.
+// textOf returns the text of a string literal, "" for other literals.
 func textOf(literal *ast.BasicLit) string {
 	if literal.Kind != token.STRING {
 		return ""
@@ -93,14 +93,14 @@ func textOf(literal *ast.BasicLit) string {
 }
 
 var (
-	// aWord is how a reason is written.
+	// aWord matches the spelling of a reason.
 	aWord = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
-	// ofAReason is how a constant is called that is one.
+	// ofAReason matches the names of constants that are reasons.
 	ofAReason = regexp.MustCompile(`^([rR]eason|Event)[A-Z]`)
 )
 
-// reasonsOf are the reasons of conditions, problems, blockers, defects, refusals and events that a node writes down: as the
-// constant of such a type or name, or as the value of a field.
+// reasonsOf returns the reasons of conditions, problems, blockers, defects, refusals and events in a node. A
+// reason is a constant with such a type or name, or the value of a field.
 func reasonsOf(node ast.Node) []*ast.BasicLit {
 	var values []ast.Expr
 	switch node := node.(type) {
@@ -128,7 +128,7 @@ func reasonsOf(node ast.Node) []*ast.BasicLit {
 	return out
 }
 
-// nameOf is the last part of a name, "" for what is none.
+// nameOf returns the last part of a name, "" for other expressions.
 func nameOf(expr ast.Expr) string {
 	switch expr := expr.(type) {
 	case *ast.Ident:

@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// reader finds out which texts an expression may be, without compiling anything: by constants, by what is assigned to a variable,
-// by what a function returns, by what is passed for a parameter, and by what literals of a struct have in a field. It knows no
-// types, so a name stands for everything that is called so.
+// reader finds the texts that an expression may have, from the source alone. It follows constants, assignments to
+// variables, results of functions, arguments of parameters, and fields of struct literals. It knows no types, so a
+// name stands for everything of that name.
 type reader struct {
 	// carriers are the names of the structs whose fields are followed.
 	carriers []string
 	found    map[string]bool
-	// unknown are the places of which it could not be found out.
+	// unknown are the places whose text cannot be determined.
 	unknown map[string]bool
 	seen    map[ast.Expr]bool
 }
 
-// texts are what the expressions may be, and the places of which that is not known.
+// texts returns the texts that the expressions may have, and the places whose text cannot be determined.
 func texts(carriers []string, expressions ...place[ast.Expr]) (found, unknown []string) {
 	r := &reader{carriers: carriers, found: map[string]bool{}, unknown: map[string]bool{}, seen: map[ast.Expr]bool{}}
 	for _, e := range expressions {
@@ -33,7 +33,7 @@ func texts(carriers []string, expressions ...place[ast.Expr]) (found, unknown []
 }
 
 func (r *reader) read(e place[ast.Expr]) {
-	// What is bound to a parameter may be read for one call after the other.
+	// The expression may be read again for another call with other arguments.
 	if e.bound == nil {
 		if r.seen[e.node] {
 			return
@@ -64,10 +64,10 @@ func (r *reader) read(e place[ast.Expr]) {
 	}
 }
 
-// with is another expression of the same place.
+// with returns another expression of the same place.
 func (s scope) with(e ast.Expr) place[ast.Expr] { return place[ast.Expr]{e, s} }
 
-// sum joins texts.
+// sum reads a concatenation of texts.
 func (r *reader) sum(e place[ast.Expr], node *ast.BinaryExpr) {
 	left, unknown := texts(r.carriers, e.with(node.X))
 	right, more := texts(r.carriers, e.with(node.Y))
@@ -98,7 +98,7 @@ func (r *reader) name(e place[ast.Expr], name string) {
 	r.unknown[e.where()] = true
 }
 
-// parameter is the index of a parameter of a function, -1 if it has none of that name.
+// parameter returns the index of a parameter of a function, -1 if there is none of that name.
 func parameter(function ast.Node, name string) (at int, variadic bool) {
 	for _, field := range kindOf(function).Params.List {
 		_, takesMany := field.Type.(*ast.Ellipsis)
@@ -122,7 +122,7 @@ func kindOf(function ast.Node) *ast.FuncType {
 	return &ast.FuncType{Params: &ast.FieldList{}}
 }
 
-// argument reads what is passed for a parameter, by the call that it is bound to or by all calls in the package.
+// argument reads the arguments of a parameter, from the bound call or from all calls in the package.
 func (r *reader) argument(e place[ast.Expr], function ast.Node, name string, at int, variadic bool) {
 	if bound, ok := e.bound[name]; ok && function == e.within[len(e.within)-1] {
 		r.read(bound)
@@ -139,7 +139,7 @@ func (r *reader) argument(e place[ast.Expr], function ast.Node, name string, at 
 	}
 }
 
-// callsOf are the calls in the package of what is called like that function.
+// callsOf returns the calls in the package whose callee has the name of the function.
 func (p *pkg) callsOf(function ast.Node) []place[*ast.CallExpr] {
 	for name, functions := range p.functions {
 		if slices.ContainsFunc(functions, func(f place[ast.Node]) bool { return f.node == function }) {
@@ -149,7 +149,7 @@ func (p *pkg) callsOf(function ast.Node) []place[*ast.CallExpr] {
 	return nil
 }
 
-// variable reads what is assigned to one in a function, and says whether anything is.
+// variable reads the values assigned to a variable in a function, and reports whether there are any.
 func (r *reader) variable(e place[ast.Expr], function ast.Node, name string) bool {
 	assigned := false
 	for _, a := range e.pkg.assigned {
@@ -203,7 +203,7 @@ func (all tree) value(dir, name string) (place[ast.Expr], bool) {
 	return value, ok
 }
 
-// fields are what literals of structs have in a field, of all packages.
+// fields returns the values of a field in the struct literals of all packages.
 func (all tree) fields(structs []string, field string) []place[ast.Expr] {
 	var out []place[ast.Expr]
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
@@ -218,7 +218,7 @@ func (all tree) fields(structs []string, field string) []place[ast.Expr] {
 	return out
 }
 
-// fieldOf is what a literal has in a field, nil if it does not say.
+// fieldOf returns the value of a field in a literal, nil if the literal omits it.
 func fieldOf(literal *ast.CompositeLit, field string) ast.Expr {
 	for _, element := range literal.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok && nameOf(pair.Key) == field {
@@ -228,7 +228,7 @@ func fieldOf(literal *ast.CompositeLit, field string) ast.Expr {
 	return nil
 }
 
-// element reads all elements of a literal of a map or a slice.
+// element reads all elements of a map or slice literal.
 func (r *reader) element(e place[ast.Expr], node *ast.IndexExpr) {
 	literal, ok := node.X.(*ast.CompositeLit)
 	if !ok {
@@ -243,7 +243,8 @@ func (r *reader) element(e place[ast.Expr], node *ast.IndexExpr) {
 	}
 }
 
-// result reads what a function of the package returns as its result of that index. What is called like a type is a conversion.
+// result reads the results at an index of a function of the package. A callee with the name of a type is a
+// conversion.
 func (r *reader) result(e place[ast.Expr], call *ast.CallExpr, index int) {
 	name := nameOf(call.Fun)
 	functions := e.pkg.functions[name]
@@ -274,7 +275,6 @@ func (r *reader) result(e place[ast.Expr], call *ast.CallExpr, index int) {
 	}
 }
 
-// TestTextsThatAnExpressionMayBe: the ways by which a text is found, and that none is silently left out.
 func TestTextsThatAnExpressionMayBe(t *testing.T) {
 	t.Parallel()
 	all := tree{}

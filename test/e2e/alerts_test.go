@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rules is the part of a file of Prometheus rules that the tests check.
+// rules is the checked part of a file of Prometheus rules.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -26,19 +26,19 @@ type rules struct {
 }
 
 var (
-	// seriesInRule are the names of metrics in an expression, with their prefixes.
+	// seriesInRule matches the names of our metrics in an expression, and of those of leader election.
 	seriesInRule = regexp.MustCompile(`\b(?:certrotation|leader_election)_[a-z_]+\b`)
-	// labelsInRule are the labels that an expression asks for.
+	// labelsInRule matches a metric with its label matchers.
 	labelsInRule = regexp.MustCompile(`\b((?:certrotation|leader_election)_[a-z_]+)\{([^}]*)\}`)
 	labelName    = regexp.MustCompile(`([a-z_]+)\s*(?:!=|=~|!~|=)\s*"`)
-	// seriesOfRollouts exist only with a rollout, which needs nodes, or while a workload is due. The test only checks that the source
-	// has them.
+	// seriesOfRollouts exist only with a rollout, which needs nodes, or while a workload must be restarted. The
+	// test only checks that the source has them.
 	seriesOfRollouts = regexp.MustCompile(`^certrotation_(rollout_([a-z_]+)|workload_[a-z_]+)$`)
 )
 
 func TestAlertsUseMetricsThatExist(t *testing.T) {
 	s := theSystem(t)
-	// A counter appears with its first event, so the webhook has to review something.
+	// A counter appears with its first event, so the webhook must review an edit first.
 	s.refused(t, []string{"NeverEmpty"}, "patch", "configmap", "-n", demo, bundle, "--type=merge", "-p", `{"data":{"ca-bundle.crt":""}}`)
 	scraped := s.controllerMetrics(t) + s.serveMetrics(t.Context(), t)
 
@@ -96,7 +96,6 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 	}
 }
 
-// sourceOfRollouts is the source of the metrics of rollouts.
 func sourceOfRollouts(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "controller", "rollout", "*", "*.go"))

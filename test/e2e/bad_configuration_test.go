@@ -17,11 +17,11 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// badConfiguration is a second configuration in a namespace that has a valid one. The API server admits it;
-// configurations that it refuses itself are tested with the CustomResourceDefinition.
+// badConfiguration is a second configuration in a namespace that has a valid one. The API server admits it. The
+// tests of the CustomResourceDefinition cover configurations that the API server refuses.
 type badConfiguration struct {
 	name, content string
-	// reason and text are those of the event and of the denial.
+	// reason is the reason of the event, text a part of the event and of the denial.
 	reason, text string
 }
 
@@ -54,7 +54,8 @@ func (b *badConfiguration) namespace() string {
 	return "bad-configuration-" + strings.ToLower(strings.ReplaceAll(b.name, " ", "-"))
 }
 
-// configurationProblems reads a metric of serve, which counts problems of configurations.
+// configurationProblems returns the number of configuration problems that serve reports for a namespace in its
+// metrics.
 func (s *system) configurationProblems(ctx context.Context, t *testing.T, namespace string) string {
 	t.Helper()
 	for line := range strings.Lines(s.serveMetrics(ctx, t)) {
@@ -101,7 +102,7 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 					t.Errorf("a part of the refused configuration took effect: Secret/%s", name)
 				}
 			}
-			// The message says to use other names; deleting the configuration removes every trace of it.
+			// The message says to use other names. Deleting the configuration removes every trace of it.
 			if err := s.rot.ConfigV1alpha1().RotationConfigurations(tt.namespace()).Delete(t.Context(), "second", metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
@@ -115,8 +116,8 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 	s.assertAlive(t, before)
 }
 
-// TestConfigurationThatBecomesInvalidKeepsWhatItMade makes the only configuration of a namespace invalid, and restores
-// it.
+// TestConfigurationThatBecomesInvalidKeepsWhatItMade makes the only configuration of a namespace invalid, and
+// restores it.
 func TestConfigurationThatBecomesInvalidKeepsWhatItMade(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "bad-only-configuration"
@@ -153,8 +154,8 @@ func TestConfigurationThatBecomesInvalidKeepsWhatItMade(t *testing.T) {
 	s.waitHealthy(t, namespace, objectsOfWeb)
 }
 
-// whileTheGuardIsAway does what the guard would refuse: it fails open for configurations outside of guarded namespaces,
-// so that a person can repair a cluster in which it is down.
+// whileTheGuardIsAway makes edits that the guard would refuse. Without the guard, kube-apiserver admits
+// configurations outside of guarded namespaces, so that a person can repair the cluster.
 func (s *system) whileTheGuardIsAway(t *testing.T, do func()) {
 	t.Helper()
 	if err := s.Serve.Kill(); err != nil {
@@ -170,7 +171,7 @@ func (s *system) whileTheGuardIsAway(t *testing.T, do func()) {
 	})
 }
 
-// nodes of a control plane of its own, the last of which has no address.
+// nodesLabel selects the test's own control plane nodes. The last of them has no address.
 const nodesLabel = "e2e.certrotation.dev/etcd"
 
 const etcdOfNodes = `apiVersion: config.certrotation.dev/v1alpha1
@@ -194,7 +195,7 @@ func TestNodeWithoutAddressHarmsOnlyItsLeaves(t *testing.T) {
 	}
 	s.namespace(t, namespace, nil)
 	s.mustConfigure(t, namespace, etcdOfNodes)
-	// As in the sample: 13 certificates and 2 bundles.
+	// The sample has 13 certificates and 2 bundles.
 	const objects, objectsOfNode = 15, 3
 	eventually(t, "everything but the node's leaves is there", func(context.Context) (bool, string) {
 		all := s.verdicts(t, namespace)

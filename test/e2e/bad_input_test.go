@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// twoDomains has a domain that the tests break, and one that must not be affected.
+// twoDomains has a domain that the tests break, and one that must stay unaffected.
 const twoDomains = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: main}
@@ -48,12 +48,11 @@ spec:
     - {name: nobody, verifies: {nothing: true}, presents: [other-server], evidence: {kind: none, reason: no process runs in this test}}
 `
 
-// object is a Secret or a ConfigMap of a namespace, or what an event is about.
+// object is a Secret or a ConfigMap of a namespace, or the object of an event.
 type object struct{ kind, name string }
 
 func (o object) String() string { return o.kind + "/" + o.name }
 
-// data of an object, nil if it does not exist.
 func (s *system) data(ctx context.Context, t *testing.T, namespace string, o object) map[string][]byte {
 	t.Helper()
 	var err error
@@ -81,7 +80,7 @@ func (s *system) data(ctx context.Context, t *testing.T, namespace string, o obj
 	return data
 }
 
-// write puts values into an object, which exists. It returns the refusal, if there is one.
+// write changes values of an existing object. It returns the denial, if there is one.
 func (s *system) write(t *testing.T, namespace string, o object, values map[string][]byte) error {
 	t.Helper()
 	if o.kind == "Secret" {
@@ -108,7 +107,7 @@ func (s *system) write(t *testing.T, namespace string, o object, values map[stri
 	})
 }
 
-// retryConflict repeats a write that was based on what is not the newest any more: somebody else has written each time.
+// retryConflict repeats a write as long as it conflicts with a write of another client.
 func retryConflict(write func() error) error {
 	for {
 		if err := write(); !apierrors.IsConflict(err) {
@@ -117,7 +116,7 @@ func retryConflict(write func() error) error {
 	}
 }
 
-// remove deletes an object, which may be gone.
+// remove deletes an object. The object may not exist.
 func (s *system) remove(t *testing.T, namespace string, o object) {
 	t.Helper()
 	var err error
@@ -131,7 +130,7 @@ func (s *system) remove(t *testing.T, namespace string, o object) {
 	}
 }
 
-// namespace makes a managed namespace that goes away with the test.
+// namespace makes a managed namespace, and deletes it at the end of the test.
 func (s *system) namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
@@ -146,7 +145,6 @@ func (s *system) namespace(t *testing.T, name string, labels map[string]string) 
 	})
 }
 
-// configuration is the object of a text.
 func configuration(t *testing.T, text string) *configv1alpha1.RotationConfiguration {
 	t.Helper()
 	cfg, err := configv1alpha1.Decode([]byte(text))
@@ -156,14 +154,13 @@ func configuration(t *testing.T, text string) *configv1alpha1.RotationConfigurat
 	return cfg
 }
 
-// configure puts a configuration into a namespace. It returns the refusal, if there is one.
+// configure creates a configuration in a namespace. It returns the denial, if there is one.
 func (s *system) configure(t *testing.T, namespace, text string) error {
 	t.Helper()
 	_, err := s.rot.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), configuration(t, text), metav1.CreateOptions{})
 	return err
 }
 
-// mustConfigure puts a good configuration into a namespace.
 func (s *system) mustConfigure(t *testing.T, namespace, text string) {
 	t.Helper()
 	if err := s.configure(t, namespace, text); err != nil {
@@ -171,7 +168,7 @@ func (s *system) mustConfigure(t *testing.T, namespace, text string) {
 	}
 }
 
-// reconfigure changes a configuration, which exists. It returns the refusal, if there is one.
+// reconfigure changes an existing configuration. It returns the denial, if there is one.
 func (s *system) reconfigure(ctx context.Context, namespace, name string, change func(*configv1alpha1.RotationConfigurationSpec)) error {
 	configurations := s.rot.ConfigV1alpha1().RotationConfigurations(namespace)
 	return retryConflict(func() error {
@@ -185,10 +182,10 @@ func (s *system) reconfigure(ctx context.Context, namespace, name string, change
 	})
 }
 
-// verdict is a condition in short.
 type verdict struct{ ready, degraded metav1.Condition }
 
-// verdicts are what the API says of a namespace ("" for all), by Secret/name and ConfigMap/name.
+// verdicts returns the conditions that the API shows for a namespace ("" for all), by Secret/name and
+// ConfigMap/name.
 func (s *system) verdicts(t *testing.T, namespace string) map[string]verdict {
 	t.Helper()
 	out := map[string]verdict{}
@@ -225,7 +222,8 @@ func (s *system) verdicts(t *testing.T, namespace string) map[string]verdict {
 	return out
 }
 
-// unhealthy returns "" if a namespace has so many objects, all Ready and none Degraded, and otherwise what is missing.
+// unhealthy returns "" if a namespace has exactly this number of objects, all Ready and none Degraded. Otherwise
+// it returns what is missing.
 func (s *system) unhealthy(t *testing.T, namespace string, objects int) string {
 	t.Helper()
 	all := s.verdicts(t, namespace)
@@ -241,7 +239,6 @@ func (s *system) unhealthy(t *testing.T, namespace string, objects int) string {
 	return strings.Join(missing, "; ")
 }
 
-// waitHealthy waits until a namespace has so many objects, all Ready and none Degraded.
 func (s *system) waitHealthy(t *testing.T, namespace string, objects int) {
 	t.Helper()
 	eventually(t, namespace+" is healthy", func(context.Context) (bool, string) {
@@ -250,7 +247,7 @@ func (s *system) waitHealthy(t *testing.T, namespace string, objects int) {
 	})
 }
 
-// assertReadyBut asserts that everything in a namespace is Ready but the named objects.
+// assertReadyBut asserts that all objects of a namespace except the named ones are Ready.
 func (s *system) assertReadyBut(t *testing.T, namespace string, but ...string) {
 	t.Helper()
 	for name, v := range s.verdicts(t, namespace) {
@@ -268,12 +265,12 @@ func (s *system) assertElsewhereUnharmed(t *testing.T) {
 	}
 }
 
-// lifesigns are the process ids of the system; assertAlive compares.
+// lifesigns returns the process ids of the system, for assertAlive.
 func (s *system) lifesigns() map[string]int {
 	return map[string]int{s.Controller.Name(): s.Controller.Pid(), s.Serve.Name(): s.Serve.Pid()}
 }
 
-// assertAlive asserts that the processes are still the same and that none has panicked.
+// assertAlive asserts that the processes are the same as before and that none has panicked.
 func (s *system) assertAlive(t *testing.T, before map[string]int) {
 	t.Helper()
 	for _, p := range []*cluster.Process{s.Controller, s.Serve} {
@@ -292,7 +289,6 @@ func (s *system) assertAlive(t *testing.T, before map[string]int) {
 	}
 }
 
-// event waits for an event on an object.
 func (s *system) event(t *testing.T, namespace, reason string, o object, contains ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("an event %s on %s of namespace %s", reason, o, namespace), func(ctx context.Context) (bool, string) {

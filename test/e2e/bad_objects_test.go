@@ -33,15 +33,15 @@ type badObject struct {
 	values map[string][]byte
 	// opaque replaces the object by a Secret of the wrong type.
 	opaque bool
-	// invariant by which the guard refuses the same edit.
+	// invariant is the one by which the guard refuses the same edit.
 	invariant string
 	// reason and step are what the condition Degraded of the object says: what is wrong and what to do.
 	reason, step string
-	// affected are further objects that cannot be Ready, each for its own reason.
+	// affected are other objects that cannot be Ready, each for its own reason.
 	affected []string
-	// goesOn is a leaf of the same domain that is still reissued, "" if none can be.
+	// goesOn is a leaf of the same domain that the controller still reissues, "" if there is none.
 	goesOn string
-	// repair does what the message asks for.
+	// repair is what the message asks for.
 	repair repair
 }
 
@@ -52,7 +52,7 @@ const (
 	restore repair = "restore"
 	// remove deletes the object.
 	remove repair = "remove"
-	// nothing is done: the rotation that the message announces repairs the object.
+	// nothing leaves the repair to the rotation that the message announces.
 	nothing repair = "nothing"
 )
 
@@ -103,13 +103,13 @@ func (b *badObject) namespace() string {
 	return "bad-" + strings.ToLower(strings.ReplaceAll(b.name, " ", "-"))
 }
 
-// spoil breaks the object, and returns the denial if there is one.
+// spoil breaks the object. It returns the denial, if there is one.
 func (b *badObject) spoil(t *testing.T, s *system, namespace string) error {
 	t.Helper()
 	if !b.opaque {
 		return s.write(t, namespace, b.object, b.values)
 	}
-	// The type of a Secret cannot be changed, and the controller may put a deleted leaf back first.
+	// The type of a Secret is immutable, and the controller may recreate a deleted leaf first.
 	consent := map[string]string{trust.AnnotationConfiguration: "main"}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.object.name, Annotations: consent}, Type: corev1.SecretTypeOpaque, Data: b.values}
 	for {
@@ -121,7 +121,7 @@ func (b *badObject) spoil(t *testing.T, s *system, namespace string) error {
 	}
 }
 
-// objectsOfWeb counts what the API shows of twoDomains.
+// objectsOfWeb is the number of objects that the API shows for twoDomains.
 const objectsOfWeb = 7
 
 func TestBadObjectHarmsOnlyItself(t *testing.T) {
@@ -203,7 +203,7 @@ func (b *badObject) mend(t *testing.T, s *system, namespace string, good map[str
 		s.remove(t, namespace, b.object)
 	case nothing:
 	}
-	// Where the repair is a rotation, it waits for the only relying party.
+	// If the repair is a rotation, it waits for the only relying party.
 	eventually(t, namespace+" is healthy again", func(ctx context.Context) (bool, string) {
 		c := s.rotation(ctx, t, namespace, webSigner.name)
 		missing := s.unhealthy(t, namespace, objectsOfWeb)
@@ -215,7 +215,8 @@ func (b *badObject) mend(t *testing.T, s *system, namespace string, good map[str
 	})
 }
 
-// acknowledge reports that a party has loaded what is in the bundle. It returns what went wrong.
+// acknowledge reports that a party has loaded the content of the bundle. It returns what went wrong, "" if
+// nothing.
 func (s *system) acknowledge(ctx context.Context, namespace, party, signer, bundle string) string {
 	b, err := s.rot.CertrotationV1alpha1().BundleStatuses(namespace).Get(ctx, bundle, metav1.GetOptions{})
 	if err != nil {
@@ -232,8 +233,8 @@ func (s *system) acknowledge(ctx context.Context, namespace, party, signer, bund
 	return ""
 }
 
-// TestEmptiedBundleIsFilledAgain checks the conditions while no controller runs, because a controller fills an empty
-// bundle at once.
+// TestEmptiedBundleIsFilledAgain checks the conditions while no controller runs, because a controller fills an
+// empty bundle at once.
 func TestEmptiedBundleIsFilledAgain(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "bad-empty-bundle"

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRefusedBySchema applies what the API server refuses by itself, with or without the guard.
+// TestRefusedBySchema applies configurations that the API server refuses without the guard.
 func TestRefusedBySchema(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)
@@ -17,7 +17,7 @@ func TestRefusedBySchema(t *testing.T) {
 	s.namespace(t, namespace, nil)
 	for _, tc := range []struct {
 		name, from, to string
-		// want is in what kubectl prints.
+		// want are parts of the output of kubectl.
 		want []string
 	}{
 		{
@@ -80,8 +80,8 @@ func TestRefusedBySchema(t *testing.T) {
 	s.configurationShows(t, namespace, "service", "True", "True")
 }
 
-// configurationShows waits until `kubectl get rotationconfigurations` shows whether a configuration is accepted and
-// ready, and what is wrong with it.
+// configurationShows waits until `kubectl get rotationconfigurations` shows whether a configuration is accepted
+// and ready, and what is wrong with it.
 func (s *system) configurationShows(t *testing.T, namespace, name, accepted, ready string, contains ...string) {
 	t.Helper()
 	eventually(t, "kubectl get rotationconfigurations shows "+namespace+"/"+name, func(context.Context) (bool, string) {
@@ -100,7 +100,7 @@ func (s *system) configurationShows(t *testing.T, namespace, name, accepted, rea
 	})
 }
 
-// from returns a text from the first occurrence of a part on.
+// from returns a text from the first occurrence of a part to its end.
 func from(t *testing.T, text, part string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, part)

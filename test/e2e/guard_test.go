@@ -20,7 +20,6 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// openssl runs openssl in a directory.
 func openssl(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "openssl", args...)
@@ -30,7 +29,7 @@ func openssl(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// foreignLeaf makes a leaf for the sample's server with an unknown CA.
+// foreignLeaf makes a leaf for the sample's server, signed by an unknown CA.
 func foreignLeaf(t *testing.T) (crt, key []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +46,6 @@ func foreignLeaf(t *testing.T) (crt, key []byte) {
 	return append(read("leaf.crt"), read("ca.crt")...), read("leaf.key")
 }
 
-// patch is a merge patch of a Secret's data.
 func patch(t *testing.T, data map[string][]byte) string {
 	t.Helper()
 	encoded := map[string]string{}
@@ -61,7 +59,7 @@ func patch(t *testing.T, data map[string][]byte) string {
 	return string(out)
 }
 
-// refused asserts that kubectl fails with our denial.
+// refused asserts that kubectl fails with a denial of the guard.
 func (s *system) refused(t *testing.T, contains []string, args ...string) {
 	t.Helper()
 	out, err := s.kubectl(t, args...)
@@ -187,7 +185,7 @@ func TestGuardDuringARotation(t *testing.T) {
 	})
 }
 
-// withoutOldAnchor is a merge patch that leaves only the newest anchor.
+// withoutOldAnchor returns a merge patch that leaves only the newest anchor.
 func (s *system) withoutOldAnchor(t *testing.T) string {
 	t.Helper()
 	cm, err := s.kube.CoreV1().ConfigMaps(demo).Get(t.Context(), bundle, metav1.GetOptions{})

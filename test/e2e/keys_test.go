@@ -19,7 +19,8 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// watchKeys collects every key that a Secret has while the tests run, and what certrotation says outside of its logs.
+// watchKeys collects every key that a Secret has while the tests run, and what certrotation writes outside of its
+// logs.
 func watchKeys(ctx context.Context, s *system) (*canary.Run, error) {
 	admin := s.Cluster.AdminConfig()
 	pages := []canary.Page{
@@ -42,8 +43,8 @@ func watchKeys(ctx context.Context, s *system) (*canary.Run, error) {
 	return canary.Watch(ctx, s.kube, pages...)
 }
 
-// stop ends the system, and says whether anybody has written a key anywhere: the programs have ended by then, so that their logs
-// are whole. The files stay when there is one.
+// stop stops the system, so that the logs are complete. If certrotation has disclosed a private key of a Secret,
+// stop returns an error and keeps the files.
 func (s *system) stop(c *cluster.Cluster) error {
 	watched := s != nil && s.keys != nil
 	if watched {
@@ -65,8 +66,7 @@ func (s *system) stop(c *cluster.Cluster) error {
 	return nil
 }
 
-// TestKeyInALogIsFound: the search at the end of the tests, for the keys that the real API server has shown until now, fails
-// where a log has one of them.
+// TestKeyInALogIsFound: the search at the end of the tests finds a key of a Secret in a log.
 func TestKeyInALogIsFound(t *testing.T) {
 	s := theSystem(t)
 	secret, err := s.kube.CoreV1().Secrets(installation.MTLSNamespace).Get(t.Context(), signer, metav1.GetOptions{})
@@ -80,7 +80,7 @@ func TestKeyInALogIsFound(t *testing.T) {
 	}
 	eventually(t, "the search finds a key that was put into a log", func(context.Context) (bool, string) {
 		err := s.keys.Search(logs)
-		// It may have been seen in another slot first.
+		// The key may have been seen in another slot first.
 		found := fmt.Sprintf("of secret %s/%s ", secret.Namespace, secret.Name)
 		return err != nil && strings.Contains(err.Error(), "controller.log has key ") && strings.Contains(err.Error(), found), fmt.Sprint(err)
 	})

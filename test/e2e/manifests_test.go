@@ -16,7 +16,6 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// manifest is the path of a file or directory in manifests/.
 func manifest(t *testing.T, name string) string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
@@ -26,7 +25,7 @@ func manifest(t *testing.T, name string) string {
 	return filepath.Join(root, "manifests", name)
 }
 
-// TestDeploymentIsAcceptedByTheAPIServer applies the manifests for a cluster of several nodes without writing anything.
+// TestDeploymentIsAcceptedByTheAPIServer applies the manifests for a cluster of several nodes as a dry run.
 func TestDeploymentIsAcceptedByTheAPIServer(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)

@@ -15,10 +15,9 @@ import (
 	"time"
 )
 
-// pair is a certificate and its key as PEM.
 type pair struct{ crt, key []byte }
 
-// selfSigned makes a certificate of an unknown CA, valid from two hours ago to notAfter.
+// selfSigned makes a self-signed certificate, valid from two hours ago to notAfter.
 func selfSigned(t *testing.T, name string, isCA bool, notAfter time.Time) pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,17 +14,18 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// party is a relying party whose part the test itself plays: it loads the current material when it is told to.
+// party is a member of a relying party that the test plays. It loads the current material when the test calls
+// load.
 type party struct {
 	// member defaults to the name.
 	name, member string
-	// leaf that it presents, "" for none.
+	// leaf is the leaf that it presents, "" if none.
 	leaf      string
 	startedAt time.Time
 }
 
-// readers is a trust domain with the names of the preset mtls-service, whose leaves are verified by the members a and b of
-// one party. Both acknowledge what they have loaded.
+// readers is a trust domain with the names of the preset mtls-service. The members a and b of one party verify its
+// leaves, and acknowledge what they have loaded.
 const readers = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: service}
@@ -41,10 +42,10 @@ spec:
     - {name: nobody, verifies: {nothing: true}, presents: [service-server, service-mirror], evidence: {kind: none, reason: no process runs in this test}}
 `
 
-// objectsOfReaders counts what the API shows of readers.
+// objectsOfReaders is the number of objects that the API shows for readers.
 const objectsOfReaders = 4
 
-// startReaders configures readers in a namespace of its own, in which both members have loaded what is there.
+// startReaders configures readers in a namespace of its own. Both members have loaded the current content.
 func (s *system) startReaders(t *testing.T, namespace string) (a, b *party) {
 	t.Helper()
 	s.configureReaders(t, namespace)
@@ -68,8 +69,8 @@ func (s *system) startReader(t *testing.T, namespace, member string) *party {
 	return p
 }
 
-// load makes a party of the preset mtls-service load the bundle and its leaf, and report that. It returns what went
-// wrong.
+// load makes a party of the preset mtls-service load the bundle and its leaf, and report that. It returns what
+// went wrong, "" if nothing.
 func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *party) string {
 	t.Helper()
 	b, err := s.rot.CertrotationV1alpha1().BundleStatuses(namespace).Get(ctx, bundle, metav1.GetOptions{})
@@ -91,8 +92,8 @@ func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *pa
 	return ""
 }
 
-// stays asserts that a signer does not change although the controller decides about it again and again, which the Secret of a leaf
-// shows; wrong returns what has changed.
+// stays asserts that a signer does not change while the controller reconciles repeatedly. The controller shows
+// that it does by repairing the Secret of the leaf. wrong returns what has changed.
 func (s *system) stays(t *testing.T, namespace, leaf string, wrong func(*v1alpha1.CertificateRotation) string) {
 	t.Helper()
 	for range 5 {
@@ -103,7 +104,8 @@ func (s *system) stays(t *testing.T, namespace, leaf string, wrong func(*v1alpha
 	}
 }
 
-// rotated waits until a rotation has ended with another CA than before, while the parties load what is current.
+// rotated waits until the signer is Stable with a CA other than before, while the parties load the current
+// content.
 func (s *system) rotated(t *testing.T, namespace, before string, parties ...*party) {
 	t.Helper()
 	eventually(t, "the rotation of "+namespace+" ends", func(ctx context.Context) (bool, string) {
@@ -118,7 +120,7 @@ func (s *system) rotated(t *testing.T, namespace, before string, parties ...*par
 	})
 }
 
-// blockedBy waits until one member and no other blocks the rotation, while the others load what is current.
+// blockedBy waits until exactly one member blocks the rotation, while the others load the current content.
 func (s *system) blockedBy(t *testing.T, namespace, laggard, member string, others ...*party) {
 	t.Helper()
 	eventually(t, "only "+laggard+"/"+member+" holds the rotation of "+namespace, func(ctx context.Context) (bool, string) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReaderSeesEverythingAndMayNothing acts as a user with get, list and watch on our two resources and no other
-// right.
+// TestReaderSeesEverythingAndMayNothing acts as a user whose only rights are get, list and watch on our two
+// resources.
 func TestReaderSeesEverythingAndMayNothing(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)

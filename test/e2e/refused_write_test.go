@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// heldByTheTest is the message of the admission policy of the test.
+// heldByTheTest is the message of the test's admission policy.
 const heldByTheTest = "held by the test"
 
 // forbidUpdates makes the API server refuse updates of a Secret or ConfigMap until allow is called.
@@ -78,15 +78,15 @@ func (s *system) forbidUpdates(t *testing.T, namespace, resource, object string)
 	return allow
 }
 
-// blockedByWrites says whether a rotation waits for writes of an object.
+// blockedByWrites reports whether a rotation waits for writes of an object.
 func blockedByWrites(c *v1alpha1.CertificateRotation, object string, contains ...string) bool {
 	return slices.ContainsFunc(c.Status.Blockers, func(b v1alpha1.Blocker) bool {
 		return b.Object == object && !slices.ContainsFunc(contains, func(text string) bool { return !strings.Contains(b.Message, text) })
 	})
 }
 
-// TestRefusedWriteIsABlocker: one leaf cannot be written. Conditions and events say which write is refused and why, the
-// other leaf gets the next CA beside it, and the rotation ends when the write is permitted again.
+// TestRefusedWriteIsABlocker: one leaf cannot be written. Conditions and events say which write is refused and
+// why. The other leaf gets the next CA beside it, and the rotation ends when the write is permitted again.
 func TestRefusedWriteIsABlocker(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)
@@ -131,7 +131,7 @@ func TestRefusedWriteIsABlocker(t *testing.T) {
 	})
 }
 
-// refusedUpdates matches the counter of the controller's updates of Secrets that have failed otherwise than by a conflict.
+// refusedUpdates matches the counter of the controller's updates of Secrets that failed without a conflict.
 var refusedUpdates = regexp.MustCompile(`(?m)^certrotation_writes_total\{resource="secrets",result="error",verb="update"\} (\d+)$`)
 
 func (s *system) refusedWrites(t *testing.T) int {
@@ -147,7 +147,6 @@ func (s *system) refusedWrites(t *testing.T) int {
 	return n
 }
 
-// emitted is how often events of a reason were emitted in a namespace.
 func (s *system) emitted(t *testing.T, namespace, reason string) int {
 	t.Helper()
 	events, err := s.kube.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
@@ -166,9 +165,9 @@ func (s *system) emitted(t *testing.T, namespace, reason string) int {
 	return total
 }
 
-// TestOlderDefinitionsAreNamed: the definitions in the cluster lack a field of a record, as an earlier version may. No record is written
-// without it, so no key is made; a blocker says what to install, and after that everything is made. All tests share the definitions, so
-// this one does not run in parallel.
+// TestOlderDefinitionsAreNamed: the CustomResourceDefinitions lack a field of a record, like those of an earlier
+// version. The controller then writes no record and makes no key, and a blocker says what to install. After that
+// the controller makes everything. The test is not parallel, because all tests share the definitions.
 func TestOlderDefinitionsAreNamed(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "older"
@@ -197,7 +196,7 @@ func TestOlderDefinitionsAreNamed(t *testing.T) {
 	s.waitHealthy(t, namespace, objectsOfReaders)
 }
 
-// TestImmutableBundleIsNamed: a bundle is immutable, so nothing can be published; conditions and events say why and
+// TestImmutableBundleIsNamed: nothing can be published in an immutable bundle. Conditions and events say why and
 // what to do.
 func TestImmutableBundleIsNamed(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ type registration struct {
 	caBundle []byte
 }
 
-// registrations are those whose CA bundle certrotation maintains: the APIService, through which admission reviews come
-// too.
+// registrations returns the objects whose CA bundle certrotation maintains. That is the APIService, which also
+// carries admission reviews.
 func (s *system) registrations(ctx context.Context) ([]registration, error) {
 	agg, err := aggregator.NewForConfig(s.Cluster.AdminConfig())
 	if err != nil {
@@ -42,14 +42,14 @@ func (s *system) registrations(ctx context.Context) ([]registration, error) {
 	}}, nil
 }
 
-// tls is the configuration of a client that knows only the registration.
+// tls returns the configuration of a client that knows only the registration.
 func (r *registration) tls() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(r.caBundle)
 	return &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS12}
 }
 
-// dial makes a new connection and returns the verified chain, leaf first.
+// dial opens a new connection and returns the verified chain, leaf first.
 func (r *registration) dial(ctx context.Context) ([]*x509.Certificate, error) {
 	conn, err := (&tls.Dialer{Config: r.tls()}).DialContext(ctx, "tcp", r.address)
 	if err != nil {
@@ -59,7 +59,6 @@ func (r *registration) dial(ctx context.Context) ([]*x509.Certificate, error) {
 	return conn.(*tls.Conn).ConnectionState().VerifiedChains[0], nil
 }
 
-// serveMetrics scrapes serve as an administrator.
 func (s *system) serveMetrics(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	registrations, err := s.registrations(ctx)
@@ -89,7 +88,6 @@ func (s *system) serveMetrics(ctx context.Context, t *testing.T) string {
 	return string(body)
 }
 
-// controllerMetrics scrapes the controller as an administrator.
 func (s *system) controllerMetrics(t *testing.T) string {
 	t.Helper()
 	metrics, err := installation.Scrape(t.Context(), s.Cluster.AdminConfig(), s.ControllerURL()+"/metrics")

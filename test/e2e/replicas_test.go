@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// replicated is a service whose replicas stand behind one address, which is probed as often as can be.
+// replicated is a service whose replicas share one address, with the shortest probe interval.
 const replicated = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: service}
@@ -38,10 +38,10 @@ spec:
     - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [service-client-a], evidence: {kind: acknowledgement}}
 `
 
-// objectsOfReplicated counts what the API shows of replicated.
+// objectsOfReplicated is the number of objects that the API shows for replicated.
 const objectsOfReplicated = 4
 
-// balancer distributes the connections to its address to the replicas in turn, as a Service does.
+// balancer distributes the connections to its address over the replicas in turn, as a Service does.
 type balancer struct {
 	address string
 
@@ -56,7 +56,7 @@ func (b *balancer) add(replica string) {
 	b.replicas = append(b.replicas, replica)
 }
 
-// next returns the replica for another connection, "" if there is none.
+// next returns the replica for the next connection, "" if there is none.
 func (b *balancer) next() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,8 +120,8 @@ func join(ctx context.Context, client net.Conn, replica string) {
 	copying.Wait()
 }
 
-// startReplica starts a server of the service and returns its address, and where it is held. It takes other ports if another program
-// was faster.
+// startReplica starts a server of the service, and returns its address and the address that controls it. It tries
+// other ports if another program took one.
 func (s *system) startReplica(t *testing.T, namespace string) (address, control string) {
 	t.Helper()
 	for {
@@ -168,14 +168,15 @@ func freeAddress(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// TestOneReplicaOfTwoHoldsTheRotation: both replicas answer at the one address that is probed, and only one has
-// reloaded. The CA must not be promoted when a probe happens to reach that one.
+// TestOneReplicaOfTwoHoldsTheRotation: both replicas answer at the probed address, and only one has reloaded. A
+// probe that happens to reach only that one must not promote the CA.
 func TestOneReplicaOfTwoHoldsTheRotation(t *testing.T) {
 	t.Parallel()
 	theSystem(t).heldByReplica(t, "replica-holds")
 }
 
-// TestExtendedReplicasThatAgreeEndTheRotation takes longer than a minute: for that long no probe may differ.
+// TestExtendedReplicasThatAgreeEndTheRotation takes more than a minute, because the answers of all probes must
+// agree for that long.
 func TestExtendedReplicasThatAgreeEndTheRotation(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)
@@ -185,7 +186,8 @@ func TestExtendedReplicasThatAgreeEndTheRotation(t *testing.T) {
 	s.rotated(t, namespace, before, client)
 }
 
-// heldByReplica begins a rotation that a replica holds. It returns the CA before, where the replica is held, and the client.
+// heldByReplica begins a rotation that a replica holds. It returns the fingerprint of the CA before, the control
+// address of the replica, and the client.
 func (s *system) heldByReplica(t *testing.T, namespace string) (before, held string, client *party) {
 	t.Helper()
 	s.namespace(t, namespace, nil)

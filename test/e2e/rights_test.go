@@ -95,10 +95,10 @@ func TestWhoMayWhat(t *testing.T) {
 	}
 }
 
-// waiverOfB is posted to the subresource waive. If it were taken for a request to rotate, it would only rotate.
+// waiverOfB is posted to the subresource waive. A server that took it for a rotation request would only rotate.
 const waiverOfB = `{"apiVersion":"certrotation.dev/v1alpha1","kind":"Waiver","party":"reader","member":"b","reason":"a test of rights","expiresAfter":"1h"}`
 
-// kubeconfig of a user with no rights but those that are bound to it.
+// kubeconfig returns the kubeconfig of a user whose only rights are those bound to it.
 func (s *system) kubeconfig(t *testing.T, user string, groups ...string) string {
 	t.Helper()
 	path, err := s.Cluster.UserKubeconfig(user, groups...)

@@ -17,7 +17,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// observed waits until the controller has seen the present configuration.
+// observed waits until the controller has observed the current generation of the configuration.
 func (s *system) observed(t *testing.T, namespace, name string) {
 	t.Helper()
 	eventually(t, "the controller observes the configuration "+namespace+"/"+name, func(ctx context.Context) (bool, string) {
@@ -29,9 +29,9 @@ func (s *system) observed(t *testing.T, namespace, name string) {
 	})
 }
 
-// TestLaggardRemovedInFlightStillCounts: a member that counts when a rotation begins counts until it ends, whatever the
-// configuration says by then. The webhook refuses to remove the member, and an edit that gets past the webhook has no
-// effect. Otherwise the rotation would go on without the member and cut it off.
+// TestLaggardRemovedInFlightStillCounts: a member on the roster of a rotation counts until the rotation ends. The
+// webhook refuses to remove it, and an edit that bypasses the webhook has no effect. Otherwise the rotation would
+// continue and cut the member off.
 func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "removed"

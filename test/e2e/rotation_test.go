@@ -25,7 +25,6 @@ const (
 	bundle = "service-ca-bundle"
 )
 
-// anchors is how many trust anchors the sample's bundle holds.
 func (s *system) anchors(ctx context.Context, t *testing.T) int {
 	t.Helper()
 	cm, err := s.kube.CoreV1().ConfigMaps(demo).Get(ctx, bundle, metav1.GetOptions{})
@@ -61,7 +60,7 @@ func TestRotationUnderTraffic(t *testing.T) {
 	s.assertTraffic(t, start)
 }
 
-// assertBesideLeaves asserts that each leaf has the anchors of the bundle beside it, and no other.
+// assertBesideLeaves asserts that each leaf has exactly the anchors of the bundle beside it.
 func (s *system) assertBesideLeaves(t *testing.T) {
 	t.Helper()
 	published, err := s.kube.CoreV1().ConfigMaps(demo).Get(t.Context(), bundle, metav1.GetOptions{})
@@ -79,8 +78,8 @@ func (s *system) assertBesideLeaves(t *testing.T) {
 	}
 }
 
-// assertAnchors asserts that the bundle has held so many anchors, one number after the other: a watch of kube-apiserver shows each
-// write.
+// assertAnchors asserts that the bundle has held these numbers of anchors, in this order. A watch of
+// kube-apiserver shows each write.
 func assertAnchors(t *testing.T, writes watch.Interface, want ...int) {
 	t.Helper()
 	var got []int
@@ -98,7 +97,6 @@ func assertAnchors(t *testing.T, writes watch.Interface, want ...int) {
 	}
 }
 
-// next waits for the next object of a watch.
 func next(t *testing.T, w watch.Interface, what string) runtime.Object {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -125,7 +123,7 @@ func (s *system) assertNoOldKey(t *testing.T) {
 	}
 }
 
-// assertTraffic asserts that the sample has made handshakes since start. None failed, but for lack of time.
+// assertTraffic asserts that the sample has made handshakes since start. No handshake failed, except for timeouts.
 func (s *system) assertTraffic(t *testing.T, start counters) {
 	t.Helper()
 	eventually(t, "traffic goes on", func(context.Context) (bool, string) {
@@ -190,7 +188,7 @@ func (s *system) assertBlockerIsNamedEverywhere(t *testing.T) {
 	})
 }
 
-// assertNothingAdvances compares the certificates before and after the controller has decided again.
+// assertNothingAdvances asserts that the certificates stay the same while the controller reconciles.
 func (s *system) assertNothingAdvances(t *testing.T) {
 	t.Helper()
 	fingerprints := func() string {
@@ -203,8 +201,8 @@ func (s *system) assertNothingAdvances(t *testing.T) {
 	}
 }
 
-// TestControllerKilledInEveryStage kills the controller in each stage of a rotation, which lasts until the API's watch has shown it:
-// programs of the sample are held back, and at the end the write of the bundle.
+// TestControllerKilledInEveryStage kills the controller in each stage of a rotation. To make each stage last until
+// the watch has shown it, the test holds programs of the sample, and finally the write of the bundle.
 func TestControllerKilledInEveryStage(t *testing.T) {
 	s := theSystem(t)
 	start := s.counters(t)
@@ -233,10 +231,10 @@ func TestControllerKilledInEveryStage(t *testing.T) {
 	hold(server, a, b)
 	s.must(t, "certrotation", "rotate", "-n", demo, signer)
 	killedIn(v1alpha1.StageDistributing)
-	// The leaves of the clients move, but not that of the server, which the clients verify.
+	// The leaves of the clients are reissued. The leaf of the server is not, because the clients verify it.
 	resume(server)
 	killedIn(v1alpha1.StageReissuing)
-	// The server goes on to present its former leaf.
+	// The server continues to present its former leaf.
 	hold(server)
 	resume(a, b)
 	killedIn(v1alpha1.StageDraining)
@@ -255,7 +253,7 @@ func TestControllerKilledInEveryStage(t *testing.T) {
 	s.assertTraffic(t, start)
 }
 
-// control returns a function that has programs of the sample, by their URLs, hold or resume what they load.
+// control returns a function that makes the programs at the URLs hold or resume the loading of files.
 func (s *system) control(t *testing.T, path string) func(urls ...string) {
 	return func(urls ...string) {
 		for _, url := range urls {

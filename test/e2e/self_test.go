@@ -38,7 +38,7 @@ type use struct {
 	do   func(ctx context.Context) error
 }
 
-// uses of both listeners, over the connections that kube-apiserver keeps and over new ones.
+// uses returns the uses of both listeners, over the persistent connections of kube-apiserver and over new ones.
 func (s *system) uses() []use {
 	allDry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
 	return []use{
@@ -76,7 +76,7 @@ func (s *system) uses() []use {
 // load repeats each use ten times a second.
 type load struct {
 	mu sync.Mutex
-	// rounds that have succeeded.
+	// rounds counts the successful requests.
 	rounds   map[string]int
 	failures []string
 	workers  sync.WaitGroup
@@ -115,7 +115,6 @@ func (l *load) repeat(ctx context.Context, u use) {
 	}
 }
 
-// isTimeout reports whether a request failed for lack of time, here or in kube-apiserver.
 func isTimeout(err error) bool {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
@@ -157,10 +156,11 @@ func certificates(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// witness is a relying party of the system's own trust domain whose part the test plays.
+// witness is a relying party of the system's own trust domain that the test plays.
 const witness = "witness"
 
-// hasten shortens the waiting times of the system's own trust domain for this test, which decides when a new CA may sign.
+// hasten shortens the waiting times of the system's own trust domain. The test itself decides when a new CA may
+// sign.
 func (s *system) hasten(t *testing.T) {
 	t.Helper()
 	var former configv1alpha1.RotationConfigurationSpec
@@ -185,8 +185,8 @@ func (s *system) hasten(t *testing.T) {
 	s.observed(t, own, "certrotation")
 }
 
-// TestRotationOfItsOwnCA uses both CAs, each while the other one is trusted too: the witness holds the promotion of the new CA, and
-// an admission policy the removal of the old one.
+// TestRotationOfItsOwnCA uses each of both CAs while the other one is trusted too. The witness delays the
+// promotion of the new CA, and an admission policy the removal of the old one.
 func TestRotationOfItsOwnCA(t *testing.T) {
 	s := theSystem(t)
 	s.hasten(t)
@@ -227,7 +227,8 @@ func TestRotationOfItsOwnCA(t *testing.T) {
 	s.assertAlive(t, alive)
 }
 
-// trusts waits until each registration holds so many CAs: the injector follows the bundle.
+// trusts waits until each registration holds this number of CAs, because the injector follows the bundle with a
+// delay.
 func (s *system) trusts(t *testing.T, anchors int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("each CA bundle holds %d anchors", anchors), func(ctx context.Context) (bool, string) {
@@ -244,7 +245,7 @@ func (s *system) trusts(t *testing.T, anchors int) {
 	})
 }
 
-// servedBy returns which listener does not present a leaf of the active CA, "" if each does.
+// servedBy names a listener that does not present a leaf of the active CA, "" if there is none.
 func (s *system) servedBy(ctx context.Context, active *v1alpha1.CertificateRotation) string {
 	registrations, err := s.registrations(ctx)
 	if err != nil {

@@ -33,7 +33,6 @@ import (
 // patience bounds every wait of a test. A rotation of the sample takes a few seconds.
 const patience = 4 * time.Minute
 
-// system is what all tests share.
 type system struct {
 	*installation.Installation
 	sample *installation.Sample
@@ -95,7 +94,8 @@ func startSystem() (*system, func() error, error) {
 }
 
 func install(ctx context.Context, c *cluster.Cluster) (*system, error) {
-	// No machine is too slow to renew this lease. killController takes it from a leader that it has killed.
+	// Even a slow machine renews a lease of this duration in time. killController clears the lease of the leader
+	// that it kills.
 	in, err := installation.Prepare(c, installation.Config{ControllerFlags: []string{
 		"--leader-elect-lease-duration=3m", "--leader-elect-renew-deadline=2m", "--leader-elect-retry-period=500ms",
 	}})
@@ -133,7 +133,7 @@ func (s *system) kubectl(t *testing.T, args ...string) (string, error) {
 	return s.run(t, "", s.Cluster.Kubeconfig(), s.Cluster.Tool("kubectl"), args...)
 }
 
-// must is kubectl for what has to succeed.
+// must runs kubectl and fails the test if it fails.
 func (s *system) must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := s.kubectl(t, args...)
@@ -155,7 +155,6 @@ func (s *system) run(t *testing.T, stdin, kubeconfig, program string, args ...st
 	return string(out), err
 }
 
-// counters are the sample's.
 type counters struct {
 	Handshakes  int64            `json:"handshakes"`
 	Failures    int64            `json:"failures"`
@@ -193,7 +192,7 @@ func (s *system) http(t *testing.T, method, url string) string {
 	return string(body)
 }
 
-// eventually waits for a condition; why says what is still missing.
+// eventually waits for a condition. why says what is still missing.
 func eventually(t *testing.T, what string, condition func(ctx context.Context) (done bool, why string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -223,7 +222,7 @@ func (s *system) rotation(ctx context.Context, t *testing.T, namespace, name str
 	return got
 }
 
-// killController kills the leader and gives up its Lease, as time would do.
+// killController kills the leader and clears the holder of its Lease, as if the Lease had expired.
 func (s *system) killController(t *testing.T) {
 	t.Helper()
 	if err := s.Controller.Kill(); err != nil {
@@ -243,8 +242,8 @@ func (s *system) startController(t *testing.T) {
 	}
 }
 
-// decidesAgain waits until the controller has looked at a trust domain once more, n times: where nothing else is due, it restores an
-// annotation that the test deletes.
+// decidesAgain waits until the controller has reconciled a trust domain n more times. Each time the test deletes
+// an annotation of the Secret, which the controller restores if nothing else is due.
 func (s *system) decidesAgain(t *testing.T, n int, namespace, secret string) {
 	t.Helper()
 	for range n {
@@ -260,7 +259,6 @@ func (s *system) decidesAgain(t *testing.T, n int, namespace, secret string) {
 	}
 }
 
-// waitForStage waits until a signer is in a stage.
 func (s *system) waitForStage(t *testing.T, namespace, signer string, stage v1alpha1.Stage) *v1alpha1.CertificateRotation {
 	t.Helper()
 	var got *v1alpha1.CertificateRotation

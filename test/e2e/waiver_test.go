@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// TestWaiverLetsARotationEnd waives a member that has never reported.
 func TestWaiverLetsARotationEnd(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)

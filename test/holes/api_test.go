@@ -17,17 +17,17 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// api is the API server of a story, whose objects are called kind/name. The controller goes through its clients; people, and
-// systems that go past the webhook, use put and remove.
+// api is the API server of a story. Its objects are named kind/name. The controller uses its clients. put and
+// remove bypass the webhook.
 type api struct {
 	*apifake.Server
 
 	w *world
-	// changes of objects and nodes so far.
+	// changes counts the changes of objects and nodes.
 	changes int
-	// wrote are the writes of clients that were done.
+	// wrote lists the successful writes of clients.
 	wrote []string
-	// fault is asked before each write of a client; nil for none.
+	// fault is called before each write of a client. It may be nil.
 	fault func(object string) apifake.Fault
 }
 
@@ -46,10 +46,9 @@ func (t trueTime) Now() time.Time { return t.w.at }
 // Since implements clock.PassiveClock.
 func (t trueTime) Since(at time.Time) time.Duration { return t.w.at.Sub(at) }
 
-// calls are how many requests clients have made.
 func (a *api) calls() int { return len(a.Actions()) }
 
-// meetFault is what a story has befall a write.
+// meetFault returns the fault of a write that the story wants.
 func (a *api) meetFault(r *apifake.Request) apifake.Fault {
 	if a.fault == nil {
 		return apifake.NoFault
@@ -65,21 +64,20 @@ func (a *api) meetFault(r *apifake.Request) apifake.Fault {
 	return fault
 }
 
-// done is told of each write that a client has done.
+// done is called after each successful write of a client.
 func (a *api) done(r *apifake.Request) {
 	a.became(objectOf(r))
 	a.wrote = append(a.wrote, objectOf(r))
 	a.w.check()
 }
 
-// became has the world know an object as it is now.
+// became updates the facts of the world with an object.
 func (a *api) became(object string) {
 	a.changes++
 	kind, name, _ := strings.Cut(object, "/")
 	a.w.facts = edited(a.w.facts, kind, name, a.find(object))
 }
 
-// find an object, nil if there is none.
 func (a *api) find(object string) runtime.Object {
 	kind, name, _ := strings.Cut(object, "/")
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -101,7 +99,6 @@ func (a *api) find(object string) runtime.Object {
 	return found
 }
 
-// objects are the names of all that there are.
 func (a *api) objects() []string {
 	var out []string
 	add := func(kind string, o metav1.Object) { out = append(out, kind+"/"+o.GetName()) }
@@ -120,7 +117,7 @@ func (a *api) objects() []string {
 	return out
 }
 
-// put writes an object past the webhook and the controller.
+// put writes an object, without webhook and controller.
 func (a *api) put(o runtime.Object) {
 	o = o.DeepCopyObject()
 	meta := o.(metav1.Object)
@@ -132,7 +129,7 @@ func (a *api) put(o runtime.Object) {
 	a.became(kindOf(o) + "/" + meta.GetName())
 }
 
-// remove deletes an object past the webhook and the controller.
+// remove deletes an object, without webhook and controller.
 func (a *api) remove(object string) {
 	if o := a.find(object); o != nil {
 		if err := a.Drop(o); err != nil && !apierrors.IsNotFound(err) {
@@ -142,7 +139,6 @@ func (a *api) remove(object string) {
 	a.became(object)
 }
 
-// objectOf a write.
 func objectOf(r *apifake.Request) string {
 	o, ok := r.Object.(runtime.Object)
 	if !ok {
@@ -163,7 +159,7 @@ func kindOf(o runtime.Object) string {
 	return "Secret"
 }
 
-// edited are the facts after an object was written, or, if it is nil, deleted.
+// edited returns the facts after an object was written, or deleted if it is nil.
 func edited(facts *inventory.Sources, kind, name string, o runtime.Object) *inventory.Sources {
 	switch kind {
 	case "ConfigMap":
@@ -196,7 +192,7 @@ func (a *api) configMap(name string) *corev1.ConfigMap {
 	return cm
 }
 
-// conflictOnce is a conflict on the next write of an object.
+// conflictOnce fails the next write of an object with a conflict.
 func conflictOnce(object string) func(string) apifake.Fault {
 	done := false
 	return func(written string) apifake.Fault {

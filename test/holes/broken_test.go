@@ -12,12 +12,12 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// What follows are the parts of which broken rules are made. None changes its argument.
+// The functions below are parts of broken rules. None changes its argument.
 
 type assessing = func(d *trust.Domain, now time.Time) *trust.Assessment
 
-// believing is the domain in which a rule asks nothing more of those members: it takes for granted that they have loaded
-// every CA and present what is in their Secrets, as only a person may say, in a waiver, of a member without evidence.
+// believing returns the domain with a waiver for each of those members. A rule then believes that they have loaded
+// every CA and present what is in their Secrets. In reality only a person may waive a member.
 func believing(d *trust.Domain, who func(p *trust.Party, m *trust.Member) bool) *trust.Domain {
 	out := *d
 	out.Waivers, out.Parties = slices.Clone(d.Waivers), slices.Clone(d.Parties)
@@ -39,7 +39,7 @@ func believing(d *trust.Domain, who func(p *trust.Party, m *trust.Member) bool) 
 
 func everybody(*trust.Party, *trust.Member) bool { return true }
 
-// asked is the request of that kind for the signer that was not answered yet, nil if there is none.
+// asked returns the unanswered request of that kind for the signer, nil if there is none.
 func asked(d *trust.Domain, kind trust.RequestKind) *trust.Request {
 	answered := strings.Fields(d.Signer.Annotations[trust.AnnotationAnswered])
 	for i := range d.Requests {
@@ -50,19 +50,19 @@ func asked(d *trust.Domain, kind trust.RequestKind) *trust.Request {
 	return nil
 }
 
-// answering is an action on the signer that answers a request.
+// answering returns an action on the signer that answers a request.
 func answering(d *trust.Domain, kind trust.ActionKind, r *trust.Request) trust.Action {
 	action := signerAction(d, kind)
 	action.Annotations = map[string]string{trust.AnnotationAnswered: r.ID}
 	return action
 }
 
-// noGate moves on without evidence.
+// noGate needs no evidence.
 func noGate(d *trust.Domain, now time.Time) *trust.Assessment {
 	return trust.Assess(believing(d, everybody), now)
 }
 
-// timer moves on without evidence some time after the new CA was made.
+// timer needs no evidence from some time after the new CA was made.
 func timer(after time.Duration) assessing {
 	return func(d *trust.Domain, now time.Time) *trust.Assessment {
 		if now.Sub(newest(d).NotBefore) > after {
@@ -72,7 +72,7 @@ func timer(after time.Duration) assessing {
 	}
 }
 
-// without leaves out actions of those kinds.
+// without drops actions of those kinds.
 func without(kinds ...trust.ActionKind) assessing {
 	return func(d *trust.Domain, now time.Time) *trust.Assessment {
 		out := trust.Assess(d, now)
@@ -81,7 +81,6 @@ func without(kinds ...trust.ActionKind) assessing {
 	}
 }
 
-// issueAll re-signs every leaf.
 func issueAll(d *trust.Domain, ca *pki.Certificate) []trust.Action {
 	out := make([]trust.Action, 0, len(d.Leaves))
 	for i := range d.Leaves {
@@ -114,7 +113,7 @@ func signerAction(d *trust.Domain, kind trust.ActionKind) trust.Action {
 	}
 }
 
-// newest is the CA that a rotation leads to.
+// newest is the CA to which a rotation leads.
 func newest(d *trust.Domain) *pki.Certificate {
 	if d.Signer.Next != nil {
 		return d.Signer.Next
@@ -122,13 +121,13 @@ func newest(d *trust.Domain) *pki.Certificate {
 	return d.Signer.Active
 }
 
-// with is an assessment with other actions.
+// with replaces the actions of an assessment.
 func with(out *trust.Assessment, actions ...trust.Action) *trust.Assessment {
 	out.Actions = actions
 	return out
 }
 
-// changed is the domain with its leaves copied, so that they may be changed.
+// changed returns a copy of the domain, whose leaves may be changed.
 func changed(d *trust.Domain, change func(d *trust.Domain)) *trust.Domain {
 	out := *d
 	out.Leaves = slices.Clone(d.Leaves)
@@ -136,7 +135,7 @@ func changed(d *trust.Domain, change func(d *trust.Domain)) *trust.Domain {
 	return &out
 }
 
-// configured says whether the configuration names a member of the roster.
+// configured reports whether the configuration names a member of the roster.
 func configured(d *trust.Domain, r *trust.RosterMember) bool {
 	return slices.ContainsFunc(d.Parties, func(p trust.Party) bool {
 		return p.Name == r.Party && slices.ContainsFunc(p.Members, func(m trust.Member) bool { return m.Name == r.Member })

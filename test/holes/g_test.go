@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestG1_ReissueAndDropInOnePass: servers were reissued and the old CA was dropped in one pass, in the hope that they load
-// in the right order.
+// TestG1_ReissueAndDropInOnePass: servers were reissued and the old CA was dropped in one pass, in the hope that
+// processes load in the right order.
 func TestG1_ReissueAndDropInOnePass(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, _ := w.distribute()
@@ -43,7 +43,7 @@ func TestG1_ReissueAndDropInOnePass(t *testing.T) {
 	}))
 }
 
-// TestG2_SuccessIsNoEvidence: the gate was "all was written without an error", and a person's promise.
+// TestG2_SuccessIsNoEvidence: the gate was that all writes had succeeded, and a person's promise.
 func TestG2_SuccessIsNoEvidence(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, _ := w.distribute()
@@ -56,7 +56,7 @@ func TestG2_SuccessIsNoEvidence(t *testing.T) {
 	}, byAssess("what is written is loaded", "refuses the leaf", noGate))
 }
 
-// TestG3_ManyOldCAs: a change of a CA's configuration began a rotation without phases, and a second one dropped a CA
+// TestG3_ManyOldCAs: a change of a CA's configuration began a rotation without phases. A second one dropped a CA
 // that was still in use.
 func TestG3_ManyOldCAs(t *testing.T) {
 	longer := strings.Replace(webConfig, "signer: {secretName: signer}", "signer: {secretName: signer, policy: {validity: 60000h}}", 1)
@@ -93,8 +93,8 @@ func TestG3_ManyOldCAs(t *testing.T) {
 	}))
 }
 
-// TestG4_OldIsNotByCreationTime: the old CA was the one that was created earlier, in whole seconds; after a restore all
-// are created at once.
+// TestG4_OldIsNotByCreationTime: the old CA was the one with the earlier creation time, in whole seconds. After a
+// restore all CAs have the same.
 func TestG4_OldIsNotByCreationTime(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, next := w.distribute()
@@ -122,7 +122,7 @@ func TestG4_OldIsNotByCreationTime(t *testing.T) {
 	}))
 }
 
-// TestG5_ExpiredCASignsNothing: the old CA signed without a look at its validity.
+// TestG5_ExpiredCASignsNothing: the old CA signed without a check of its validity.
 func TestG5_ExpiredCASignsNothing(t *testing.T) {
 	hole(t, web, func(w *world) {
 		w.expires = true
@@ -144,8 +144,8 @@ func TestG5_ExpiredCASignsNothing(t *testing.T) {
 	}))
 }
 
-// TestG6_ShortLivedLeaves: renewal was looked at when a leaf was made, and ten days before the end is always for leaves
-// that live an hour.
+// TestG6_ShortLivedLeaves: renewal was decided when a leaf was made, ten days before its end. Leaves that live an
+// hour were always due.
 func TestG6_ShortLivedLeaves(t *testing.T) {
 	short := setting{config: strings.ReplaceAll(webConfig, "usages: [ServerAuth]}\n  - {secretName: client-a",
 		"usages: [ServerAuth], policy: {validity: 1h}}\n  - {secretName: client-a")}
@@ -176,7 +176,7 @@ func TestG6_ShortLivedLeaves(t *testing.T) {
 	}), byAssess("never again", "expired at", without(trust.IssueLeaf)))
 }
 
-// TestG7_LeafWithinItsSigner: a leaf of ten years was issued by a CA that had one left.
+// TestG7_LeafWithinItsSigner: a CA that was valid for another year issued a leaf for ten years.
 func TestG7_LeafWithinItsSigner(t *testing.T) {
 	greedy := setting{config: strings.ReplaceAll(webConfig, "dnsNames: [web.demo.svc]", "dnsNames: [web.demo.svc], policy: {validity: 40000h}")}
 	hole(t, greedy, func(w *world) {
@@ -192,7 +192,7 @@ func TestG7_LeafWithinItsSigner(t *testing.T) {
 	}, noWebhook("let through"))
 }
 
-// outliving is the Secret of a leaf with a certificate that ends a year after its signer.
+// outliving returns the Secret of a leaf with a certificate that ends a year after its signer.
 func (w *world) outliving(leaf string) *corev1.Secret {
 	ca, s := w.pair("signer"), w.api.secret(leaf)
 	key := func(text []byte) any {
@@ -214,7 +214,7 @@ func (w *world) outliving(leaf string) *corev1.Secret {
 	return s
 }
 
-// TestG8_EveryKeyAlgorithm: there was RSA-3072 and nothing else, and no way to another.
+// TestG8_EveryKeyAlgorithm: there was only RSA-3072, and no way to change that.
 func TestG8_EveryKeyAlgorithm(t *testing.T) {
 	hole(t, web, func(w *world) {
 		for _, alg := range []pki.KeyAlgorithm{pki.ECDSAP384, pki.Ed25519, pki.ECDSAP256} {
@@ -240,7 +240,7 @@ func TestG8_EveryKeyAlgorithm(t *testing.T) {
 	}))
 }
 
-// TestG9_CleanupIsGuarded: a cleanup deleted what was in use, without a word.
+// TestG9_CleanupIsGuarded: a cleanup deleted what was in use, without a warning.
 func TestG9_CleanupIsGuarded(t *testing.T) {
 	hole(t, web, func(w *world) {
 		bundle := w.api.configMap("bundle")
@@ -261,7 +261,7 @@ func TestG9_CleanupIsGuarded(t *testing.T) {
 	}, noWebhook("let through"))
 }
 
-// TestG12_AbortGivesBackWhatWas: there was no way back.
+// TestG12_AbortGivesBackWhatWas: a rotation could not be aborted.
 func TestG12_AbortGivesBackWhatWas(t *testing.T) {
 	hole(t, web, func(w *world) {
 		before, server := w.domain(), w.leaf("server").Certificate.Fingerprint
@@ -280,7 +280,7 @@ func TestG12_AbortGivesBackWhatWas(t *testing.T) {
 	}))
 }
 
-// TestG13_UnitsOfValidity: seconds were compared with nanoseconds, so that a validity had always changed.
+// TestG13_UnitsOfValidity: seconds were compared with nanoseconds, so that every validity seemed to have changed.
 func TestG13_UnitsOfValidity(t *testing.T) {
 	hole(t, web, func(w *world) {
 		writes := len(w.api.wrote)

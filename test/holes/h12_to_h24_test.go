@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestH12_AllLeavesAtOnce: every leaf ended with the signer, so all were re-signed in one instant.
+// TestH12_AllLeavesAtOnce: every leaf ended with the signer, so all were signed again at the same time.
 func TestH12_AllLeavesAtOnce(t *testing.T) {
 	const perMinute = 5
 	herd := setting{config: strings.Replace(meshConfig, "- name: etcd\n", fmt.Sprintf("- name: etcd\n  reissuePerMinute: %d\n", perMinute), 1)}
@@ -74,8 +74,8 @@ func TestH12_AllLeavesAtOnce(t *testing.T) {
 	}))
 }
 
-// TestH13_ClocksThatAreWrong: a certificate began a second ago, which a slow peer refuses, and a clock years ahead rotated
-// everything at once.
+// TestH13_ClocksThatAreWrong: a certificate began one second ago, which a slow peer refuses. A clock years ahead
+// rotated everything at once.
 func TestH13_ClocksThatAreWrong(t *testing.T) {
 	hole(t, web, func(w *world) {
 		w.request("test")
@@ -104,7 +104,7 @@ func TestH13_ClocksThatAreWrong(t *testing.T) {
 	}))
 }
 
-// TestH14_SignerLostAgainDuringPhase1: a third CA appears while every leaf is of the first.
+// TestH14_SignerLostAgainDuringPhase1: a third CA appears while the first CA has signed every leaf.
 func TestH14_SignerLostAgainDuringPhase1(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		first, _ := w.distribute()
@@ -124,7 +124,8 @@ func TestH14_SignerLostAgainDuringPhase1(t *testing.T) {
 	}))
 }
 
-// TestH15_NamesThatCollide: secrets were cleaned up by the end of their name, and a node called metrics-x met another's.
+// TestH15_NamesThatCollide: Secrets were cleaned up by the end of their name. The Secret of a node called metrics-x
+// collided with another node's.
 func TestH15_NamesThatCollide(t *testing.T) {
 	config := strings.ReplaceAll(meshConfig, `  - {secretName: client,`,
 		`  - {secretName: "peer-metrics-{node}", forEachNode: {matchLabels: {role: master}}, nodeAddresses: true, usages: [ServerAuth]}
@@ -198,7 +199,7 @@ func TestH18_OldCALeaves(t *testing.T) {
 	}, byAssess("anchors stay until they expire", "still trusts", without(trust.RetireAnchors, trust.DestroyPrevious)))
 }
 
-// TestH19_LeafIsNoMoreThanALeaf: any leaf could be client and server, and a signer could make further authorities.
+// TestH19_LeafIsNoMoreThanALeaf: any leaf could be client and server, and a signer could sign further CAs.
 func TestH19_LeafIsNoMoreThanALeaf(t *testing.T) {
 	hole(t, web, func(w *world) {
 		w.request("test")
@@ -221,7 +222,8 @@ func TestH19_LeafIsNoMoreThanALeaf(t *testing.T) {
 	}))
 }
 
-// TestH20_SignerComesBackFromABackup: a restored Secret brings the old signer back while everybody has the new one.
+// TestH20_SignerComesBackFromABackup: a restored Secret brings the old signer back when every member has the new
+// one.
 func TestH20_SignerComesBackFromABackup(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		backup := w.api.secret("signer")
@@ -238,8 +240,8 @@ func TestH20_SignerComesBackFromABackup(t *testing.T) {
 	}, noWebhook("let through"), byAssess("the active CA signs", "refuses the leaf", noGate))
 }
 
-// TestKeyOfRecoveredMembersStays: everything has expired while the machines were off. The member was recovered with the key of
-// its CA, and the controller runs before the Secrets of the recovery are applied.
+// TestKeyOfRecoveredMembersStays: everything expired while the machines were off. A member was recovered with its
+// CA's key, and the controller runs before the Secrets of the recovery are applied.
 func TestKeyOfRecoveredMembersStays(t *testing.T) {
 	hole(t, probed, func(w *world) {
 		w.expires, w.damaged = true, true
@@ -253,7 +255,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 		server := w.named("server")[0]
 		server.presents["server"] = leaf.Certificate
 		for _, r := range w.processes {
-			// Its bundle is in the output of the recovery.
+			// The member's bundle is in the output of the recovery.
 			r.trust = []*pki.Certificate{again.Certificate}
 		}
 		w.record(server, &trust.Observation{
@@ -287,7 +289,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 	}))
 }
 
-// apply puts a pair into a Secret, past the webhook.
+// apply writes a pair into a Secret, without the webhook.
 func (w *world) apply(name string, pair *pki.Pair) {
 	key, err := pair.KeyPEM()
 	w.expect(err == nil, "encode the key of %s: %v", name, err)
@@ -296,11 +298,11 @@ func (w *world) apply(name string, pair *pki.Pair) {
 	w.api.put(s)
 }
 
-// longestBackOff is after how long whatever was refused is tried again at the latest.
+// longestBackOff is the longest delay until a refused write is retried.
 const longestBackOff = 5 * time.Minute
 
-// TestH23_PartialProgress: clients were re-signed before any server, and a step that failed later left them refused. What the
-// API server goes on refusing is told, and is tried again after a back-off.
+// TestH23_PartialProgress: clients were signed again before any server, and the failure of a later step left them
+// refused. Here a blocker names refused writes, and they are retried after a back-off.
 func TestH23_PartialProgress(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		old, _ := w.distribute()
@@ -340,7 +342,7 @@ func TestH23_PartialProgress(t *testing.T) {
 	}))
 }
 
-// TestH24_RestCostsNothing: each minute every object was read, and its certificates parsed.
+// TestH24_RestCostsNothing: every object was read each minute, and its certificates were parsed.
 func TestH24_RestCostsNothing(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		w.settle()
@@ -358,7 +360,7 @@ func TestH24_RestCostsNothing(t *testing.T) {
 	}))
 }
 
-// pair reads certificate and key of a Secret.
+// pair reads the certificate and key of a Secret.
 func (w *world) pair(name string) *pki.Pair {
 	s := w.api.secret(name)
 	pair, err := pki.ParsePair(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey])

@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestH1_EmptyTrustWrittenOnConflict: the old operator took the nil of a conflict for an empty bundle and gave it to the
-// nodes.
+// TestH1_EmptyTrustWrittenOnConflict: the old operator took the nil of a conflict for an empty bundle, and wrote
+// that to the nodes.
 func TestH1_EmptyTrustWrittenOnConflict(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		w.request("test")
@@ -32,7 +32,7 @@ func TestH1_EmptyTrustWrittenOnConflict(t *testing.T) {
 	}})
 }
 
-// TestH2_NilDereferenceOnConflict: one conflict on each object in turn crashed the old operator.
+// TestH2_NilDereferenceOnConflict: a conflict on any object crashed the old operator.
 func TestH2_NilDereferenceOnConflict(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		for _, object := range []string{
@@ -54,7 +54,7 @@ func TestH2_NilDereferenceOnConflict(t *testing.T) {
 	}})
 }
 
-// TestH3_NodeJoinsDuringPhase1: a node that joined had every leaf re-signed by a CA that nobody trusted yet.
+// TestH3_NodeJoinsDuringPhase1: when a node joined, a CA that no member trusted yet signed every leaf.
 func TestH3_NodeJoinsDuringPhase1(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		old, _ := w.distribute()
@@ -79,7 +79,7 @@ func TestH3_NodeJoinsDuringPhase1(t *testing.T) {
 	}))
 }
 
-// TestH4_LossOfTheGateObject: the gate was an annotation of the aggregate; without the object there was no gate.
+// TestH4_LossOfTheGateObject: the gate was an annotation of the aggregate. Without that object there was no gate.
 func TestH4_LossOfTheGateObject(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		for _, object := range []string{"ConfigMap/all-bundles", "ConfigMap/bundle"} {
@@ -130,7 +130,7 @@ func TestH5_BundleDeletedBetweenPhases(t *testing.T) {
 		}))
 }
 
-// TestH6_GateWaitsForEveryClient: the gate asked the etcd pods and nobody else who verifies their leaves.
+// TestH6_GateWaitsForEveryClient: the gate asked only the etcd pods, not the other verifiers of their leaves.
 func TestH6_GateWaitsForEveryClient(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		old, next := w.distribute()
@@ -146,7 +146,7 @@ func TestH6_GateWaitsForEveryClient(t *testing.T) {
 	}))
 }
 
-// TestH7_GateByNumber: any later revision opened the gate, though it was made of older content.
+// TestH7_GateByNumber: any later revision opened the gate, even if it was made from older content.
 func TestH7_GateByNumber(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		old, _ := w.distribute()
@@ -165,8 +165,8 @@ func TestH7_GateByNumber(t *testing.T) {
 	}))
 }
 
-// TestH10_NothingWaitsSilently: a pending pod held the rotation for ever, and no condition, age or name told so, while
-// leaves expired behind it.
+// TestH10_NothingWaitsSilently: a pending pod blocked the rotation for ever, and leaves expired meanwhile. No
+// condition told the age of the wait or the name of the pod.
 func TestH10_NothingWaitsSilently(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		w.distribute()
@@ -194,7 +194,7 @@ func TestH10_NothingWaitsSilently(t *testing.T) {
 	}))
 }
 
-// TestH11_AnnotationsDecideNothing: the old rules believed the annotations, whatever the certificate said.
+// TestH11_AnnotationsDecideNothing: annotations counted, whatever the certificate said.
 func TestH11_AnnotationsDecideNothing(t *testing.T) {
 	const past, future = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 	annotated := func(d *trust.Domain, now time.Time) *trust.Assessment {

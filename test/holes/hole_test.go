@@ -12,14 +12,14 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// rules are what decides in a story. The zero value stands for ours; each field puts a rule of an older system, or a
-// plain mistake, in the place of one of ours.
+// rules decide in a story. The zero value means our rules. Each field replaces one of them by a rule of an older
+// system, or by a plain mistake.
 type rules struct {
 	// assess decides what the controller does.
 	assess func(d *trust.Domain, now time.Time) *trust.Assessment
-	// judge decides which edits the webhook lets through.
+	// judge decides which edits the webhook admits.
 	judge func(before, after *trust.Domain, now time.Time) []trust.Violation
-	// refused is what a system does after it was told of a conflict.
+	// refused is what a system does after a conflict.
 	refused func()
 	// nodeLeft is what a system does after a node was removed.
 	nodeLeft func(node string)
@@ -29,23 +29,22 @@ type rules struct {
 type broken struct {
 	name  string
 	rules func(w *world) rules
-	// says is a part of the failure, so that it fails for the reason that the hole is about.
+	// says is a part of the expected failure, so that the story fails for the right reason.
 	says string
 }
 
-// byAssess is a broken controller.
 func byAssess(name, says string, assess func(d *trust.Domain, now time.Time) *trust.Assessment) broken {
 	return broken{name: name, says: says, rules: func(*world) rules { return rules{assess: assess} }}
 }
 
-// noWebhook lets every edit through.
+// noWebhook returns rules that admit every edit.
 func noWebhook(says string) broken {
 	return broken{name: "nobody judges edits", says: says, rules: func(*world) rules {
 		return rules{judge: func(_, _ *trust.Domain, _ time.Time) []trust.Violation { return nil }}
 	}}
 }
 
-// hole tells a story with our rules, which must end well, and with each of the broken ones, which must not.
+// hole runs a story with our rules, which must pass, and with each of the broken ones, which must fail.
 func hole(t *testing.T, s setting, story func(w *world), variants ...broken) {
 	t.Helper()
 	t.Parallel()
@@ -60,7 +59,6 @@ func hole(t *testing.T, s setting, story func(w *world), variants ...broken) {
 	}
 }
 
-// mustFail has a story told with broken rules.
 func mustFail(t *testing.T, b broken, told func(b broken) string) {
 	t.Helper()
 	switch failure := told(b); {
@@ -73,8 +71,8 @@ func mustFail(t *testing.T, b broken, told func(b broken) string) {
 	}
 }
 
-// tell plays a story in a world of its own and returns its first failure, "" if there is none. The story has a goroutine
-// of its own because it ends in the middle when it fails.
+// tell plays a story in a world of its own and returns its first failure, "" if there is none. The story has its
+// own goroutine because a failure ends it in the middle.
 func tell(t *testing.T, s setting, story func(w *world), with func(w *world) rules) string {
 	t.Helper()
 	w := newWorld(t, s)
@@ -94,14 +92,13 @@ func tell(t *testing.T, s setting, story func(w *world), with func(w *world) rul
 	return w.failure
 }
 
-// expect ends the story if something is not as it must be.
+// expect ends the story if a condition does not hold.
 func (w *world) expect(ok bool, format string, args ...any) {
 	if !ok {
 		w.failf(format, args...)
 	}
 }
 
-// failf ends the story.
 func (w *world) failf(format string, args ...any) {
 	if w.failure == "" {
 		w.failure = sprintf(format, args...)
@@ -109,7 +106,7 @@ func (w *world) failf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// TestAStoryCanFail: what goes wrong in a story is its result.
+// TestAStoryCanFail checks that a failure in a story is its result.
 func TestAStoryCanFail(t *testing.T) {
 	t.Parallel()
 	if got := tell(t, web, func(*world) {}, nil); got != "" {

@@ -36,7 +36,7 @@ func TestK1_CAKeyIsNoServerKey(t *testing.T) {
 	}, noWebhook("let through"))
 }
 
-// TestK2_PublishedBeforeUse: a CA issuer signs with a new key from the moment on in which it exists.
+// TestK2_PublishedBeforeUse: a CA issuer signs with a new key as soon as that exists.
 func TestK2_PublishedBeforeUse(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, next := w.distribute()
@@ -56,10 +56,11 @@ func TestK2_PublishedBeforeUse(t *testing.T) {
 	}))
 }
 
-// backdated has leaves that begin an hour before they are made, as several issuers do.
+// backdated has leaves that begin an hour before they are made, as with several issuers.
 var backdated = setting{config: strings.ReplaceAll(webConfig, "Auth]}\n  - {secretName", "Auth], policy: {backdate: 1h}}\n  - {secretName")}
 
-// TestK3_TimestampsOfTwoClocks: a leaf was old if it began before the bundle changed; back-dating made that an endless loop.
+// TestK3_TimestampsOfTwoClocks: a leaf was old if it began before the bundle changed. With backdated leaves that
+// was an endless loop.
 func TestK3_TimestampsOfTwoClocks(t *testing.T) {
 	hole(t, backdated, func(w *world) {
 		w.pass(48 * time.Hour)
@@ -120,7 +121,8 @@ func TestK4_SecondRotationWithinGrace(t *testing.T) {
 	}))
 }
 
-// TestK5_SwitchAlthoughClientsAreOverdue: after four days the server switched; that clients had not loaded was a metric.
+// TestK5_SwitchAlthoughClientsAreOverdue: after four days the server switched. Only a metric showed the clients
+// that had not loaded.
 func TestK5_SwitchAlthoughClientsAreOverdue(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, _ := w.distribute()
@@ -136,7 +138,8 @@ func TestK5_SwitchAlthoughClientsAreOverdue(t *testing.T) {
 	}, byAssess("four days are enough", "refuses the leaf", timer(4*24*time.Hour)))
 }
 
-// TestK6_RemoteCopyIsVerified: that a Secret was written to the runtime cluster was never verified, nor that it is loaded.
+// TestK6_RemoteCopyIsVerified: it was never verified that a Secret was written to the runtime cluster, or loaded
+// there.
 func TestK6_RemoteCopyIsVerified(t *testing.T) {
 	hole(t, web, func(w *world) {
 		w.distribute()
@@ -151,7 +154,7 @@ func TestK6_RemoteCopyIsVerified(t *testing.T) {
 	}, byAssess("what is written is delivered", "refuses the leaf", noGate))
 }
 
-// TestK7_StuckFirstIssuance: nothing said that the first certificate never came.
+// TestK7_StuckFirstIssuance: no condition told that the first certificate was never issued.
 func TestK7_StuckFirstIssuance(t *testing.T) {
 	stuck := web
 	stuck.empty = true
@@ -179,7 +182,7 @@ func TestK7_StuckFirstIssuance(t *testing.T) {
 	}))
 }
 
-// TestK8_CompromisedCA: nothing could remove a CA that had not expired.
+// TestK8_CompromisedCA: a CA could not be removed before it expired.
 func TestK8_CompromisedCA(t *testing.T) {
 	hole(t, web, func(w *world) {
 		plan, err := trust.PlanRotation(w.domain(), "signer", w.at)
@@ -204,7 +207,7 @@ func TestK8_CompromisedCA(t *testing.T) {
 	}), byAssess("no CA is removed before it expires", "still trusted", without(trust.RetireAnchors, trust.DestroyPrevious)))
 }
 
-// TestK9_OneBadPEM: one PEM that could not be read stopped the bundle, the switch, and the pruning.
+// TestK9_OneBadPEM: one unreadable PEM stopped the bundle, the switch, and the pruning.
 func TestK9_OneBadPEM(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		bad := w.api.secret("client")
@@ -243,7 +246,7 @@ func TestK10_NoWriteWithoutChange(t *testing.T) {
 		}
 		w.restartController()
 		w.settle()
-		// Twice a day it is recorded that somebody looks.
+		// The controller records twice a day that it runs.
 		others := slices.DeleteFunc(slices.Clone(w.api.wrote[writes:]), func(object string) bool { return strings.HasPrefix(object, "RotationRecord/clock.") })
 		w.expect(len(others) == 0 && len(w.api.wrote) <= writes+2, "a day of rest costs %d writes, %d more than those of looks", len(w.api.wrote)-writes, len(others))
 	}, byAssess("a day is full of writes", "costs", func(d *trust.Domain, now time.Time) *trust.Assessment {
@@ -253,7 +256,7 @@ func TestK10_NoWriteWithoutChange(t *testing.T) {
 	}))
 }
 
-// TestK11_StateInOneAnnotation: to delete the annotation blocked everything, to edit it switched at once.
+// TestK11_StateInOneAnnotation: deleting the annotation blocked everything, and editing it switched at once.
 func TestK11_StateInOneAnnotation(t *testing.T) {
 	annotated := func(w *world, value string) *corev1.ConfigMap {
 		cm := w.api.configMap("bundle")
@@ -288,7 +291,7 @@ func TestK11_StateInOneAnnotation(t *testing.T) {
 	}))
 }
 
-// TestK12_EachDirectionByItself: one bundle and one switch for servers and clients alike.
+// TestK12_EachDirectionByItself: servers and clients had one bundle and one switch.
 func TestK12_EachDirectionByItself(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, next := w.distribute()
@@ -315,7 +318,7 @@ func TestK12_EachDirectionByItself(t *testing.T) {
 	}))
 }
 
-// TestK13_NoWayBack: nothing led back, and nothing said when it was too late.
+// TestK13_NoWayBack: a rotation could not be reverted, and nothing told when it was too late.
 func TestK13_NoWayBack(t *testing.T) {
 	hole(t, web, func(w *world) {
 		first, second := w.distribute()
@@ -342,7 +345,7 @@ func TestK13_NoWayBack(t *testing.T) {
 	}))
 }
 
-// TestK14_WhereARotationStands: nothing said that a rotation is 60 % done.
+// TestK14_WhereARotationStands: nothing told that a rotation was 60 % done.
 func TestK14_WhereARotationStands(t *testing.T) {
 	hole(t, web, func(w *world) {
 		counts := func() (trusted, members int) {

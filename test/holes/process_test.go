@@ -15,27 +15,27 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// process is a running member of a relying party. It trusts and presents what it has loaded, and no more.
+// process is a running process of a member. It trusts and presents only what it has loaded.
 type process struct {
 	domain, party, member string
 	verifies              []string
 	trust                 []*pki.Certificate
 	presents              map[string]*pki.Certificate
-	// machine is the UID of the node that it runs on, "" if it runs elsewhere.
+	// machine is the UID of its node, "" if it runs elsewhere.
 	machine string
 	started time.Time
-	// said is what was recorded of it last, nil if nothing was.
+	// said is what was last recorded of it, nil if nothing was.
 	said *trust.Observation
 }
 
-// lease of a report.
+// lease is how long a report counts.
 const lease = time.Hour
 
 // slow is how far the clocks of verifiers are behind.
 const slow = 2 * time.Minute
 
-// meet starts the processes of members that came, as soon as they have what they need, and ends those of members that
-// left. Who runs on a machine runs for as long as that does, whatever is configured.
+// meet starts the processes of new members once they find their files, and ends those of former members. A process
+// on a machine runs as long as that exists, whatever is configured.
 func (w *world) meet() {
 	var running []*process
 	for _, d := range w.Namespace(namespace).Domains {
@@ -79,7 +79,7 @@ func (w *world) processOf(d *trust.Domain, p *trust.Party, m *trust.Member) *pro
 	return r
 }
 
-// read has a process load the bundle and its leaves. What is gone or broken leaves it with what it has.
+// read makes a process load the bundle and its leaves. It keeps what it has of files that are missing or broken.
 func (w *world) read(r *process) {
 	d := w.Namespace(namespace).Domain(r.domain)
 	if d.Bundle.Problem == nil && len(d.Bundle.Anchors) > 0 {
@@ -99,7 +99,7 @@ func (w *world) read(r *process) {
 	}
 }
 
-// named are the processes of members, or of whole parties, of these names.
+// named returns the processes whose member or party has one of these names.
 func (w *world) named(names ...string) []*process {
 	var out []*process
 	for _, r := range w.processes {
@@ -111,7 +111,7 @@ func (w *world) named(names ...string) []*process {
 	return out
 }
 
-// load has processes reload and say so.
+// load makes processes reload and report.
 func (w *world) load(names ...string) {
 	for _, r := range w.named(names...) {
 		w.read(r)
@@ -121,7 +121,7 @@ func (w *world) load(names ...string) {
 	w.expect(true, "")
 }
 
-// restart has processes reload without a word.
+// restart makes processes reload without a report.
 func (w *world) restart(names ...string) {
 	for _, r := range w.named(names...) {
 		w.read(r)
@@ -139,7 +139,8 @@ func (w *world) loadAll() {
 	w.expect(true, "")
 }
 
-// report has a process say what it has loaded, if that is news, or if its report ends soon and a rotation is in flight.
+// report makes a process report what it has loaded, if that is news, or if its report ends soon and a rotation is
+// in flight.
 func (w *world) report(r *process) {
 	d := w.Namespace(namespace).Domain(r.domain)
 	i := slices.IndexFunc(d.Parties, func(p trust.Party) bool { return p.Name == r.party })
@@ -156,7 +157,7 @@ func (w *world) report(r *process) {
 	w.record(r, o)
 }
 
-// observation is what a process has loaded.
+// observation returns what a process has loaded.
 func (r *process) observation(at time.Time) *trust.Observation {
 	o := &trust.Observation{
 		Instance: r.member, Kind: trust.Acknowledgement, ObservedAt: at, StartedAt: r.started, ReportedBy: r.member,
@@ -170,13 +171,14 @@ func (r *process) observation(at time.Time) *trust.Observation {
 	return o
 }
 
-// ends says whether half of the lease of a report is over while a rotation is in flight. At rest nobody renews.
+// ends reports whether half of a report's lease is over while a rotation is in flight. At rest no report is
+// renewed.
 func (w *world) ends(r *process) bool {
 	d := w.Namespace(namespace).Domain(r.domain)
 	return r.said != nil && d != nil && record.RenewalDue(r.said, w.at) && trust.Assess(d, w.at).InFlight()
 }
 
-// renew has each process whose report ends say again what it said last: whoever lags goes on saying so.
+// renew repeats the last report of each process whose report ends soon, also if the process lags.
 func (w *world) renew() {
 	for _, r := range w.processes {
 		if w.ends(r) {
@@ -187,7 +189,7 @@ func (w *world) renew() {
 	}
 }
 
-// record writes what is known of a process, for as long as a lease is.
+// record records what is known of a process, for the time of a lease.
 func (w *world) record(r *process, o *trust.Observation) {
 	o.Expires = o.ObservedAt.Add(lease)
 	made, err := record.OfEvidence(namespace, r.domain, r.party, r.member, []trust.Observation{*o})
@@ -196,8 +198,8 @@ func (w *world) record(r *process, o *trust.Observation) {
 	w.api.put(made)
 }
 
-// check holds at every moment: everybody who verifies a leaf that is presented accepts it, a process that starts now does,
-// and nothing that is published is empty.
+// check holds at every moment: every verifier accepts each presented leaf, and so does a process that starts now.
+// Nothing published is empty.
 func (w *world) check() {
 	if w.failure == "" {
 		w.failure = w.broken()
@@ -253,11 +255,11 @@ func (w *world) refusedLeaf(d *trust.Domain, holder *process) string {
 	return ""
 }
 
-// window is the time in which a chain holds.
+// window is the time in which a chain is valid.
 type window struct{ from, to time.Time }
 
-// verify is x509 verification by a clock that is right and by one that is slow. A chain that was found once is remembered
-// for as long as no certificate of it begins or ends.
+// verify verifies with crypto/x509 by a right clock and by a slow one. It caches a found chain until a certificate
+// of it begins or ends.
 func (w *world) verify(leaf *pki.Certificate, anchors []*pki.Certificate) error {
 	var key strings.Builder
 	key.WriteString(string(leaf.Fingerprint))

@@ -5,21 +5,21 @@ package holes
 
 import "strings"
 
-// namespace of every story.
+// namespace of all stories.
 const namespace = "demo"
 
-// setting is the system that a story begins with.
+// setting is the system with which a story begins.
 type setting struct {
 	// config is the spec of the configuration.
 	config string
-	// nodes by name; one that begins with "lost-" has no address.
+	// nodes by name. A node whose name begins with "lost-" has no address.
 	nodes []string
-	// empty begins before the bootstrap.
+	// empty says that the story begins before the bootstrap.
 	empty bool
 }
 
-// mesh is an etcd: each member verifies, and is, everybody's server and client; one more client stands outside. The
-// aggregate is what the nodes get.
+// mesh is an etcd cluster: each member is server and client of all others. There is one other client. The nodes
+// read the aggregate.
 var mesh = setting{nodes: []string{"n1", "n2", "n3"}, config: meshConfig}
 
 const meshConfig = `
@@ -61,11 +61,11 @@ trustDomains:
   - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [client-b], evidence: {kind: acknowledgement}}
 `
 
-// probed is the same, with a server that is looked at.
+// probed is web with a server that is probed.
 var probed = setting{config: strings.Replace(webConfig,
 	"presents: [server], evidence: {kind: acknowledgement}", "presents: [server], evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: '10.0.0.1:443', serverName: web.demo.svc}]}}", 1)}
 
-// grace is a server whose clients nobody can observe: they load within a day.
+// grace is a server whose clients cannot be observed: they load within a day.
 var grace = setting{config: graceConfig}
 
 const graceConfig = `

@@ -19,8 +19,8 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestT1_EveryLeafUnderEveryBundle: the old and the new leaf under the bundle of every moment of a rotation; the old one
-// fails under the last bundle only.
+// TestT1_EveryLeafUnderEveryBundle verifies the old and the new leaf by each bundle of a rotation. Only the last
+// bundle refuses the old leaf.
 func TestT1_EveryLeafUnderEveryBundle(t *testing.T) {
 	hole(t, web, func(w *world) {
 		former := w.leaf("server").Certificate
@@ -50,8 +50,8 @@ func TestT1_EveryLeafUnderEveryBundle(t *testing.T) {
 	}), byAssess("nothing is retired", "accepts the former leaf", without(trust.RetireAnchors)))
 }
 
-// TestT4_MemberLeavesMidRotation: what is gone is not waited for, once it is proven to be gone. That a node has lost its label
-// proves nothing: its process lives, and refuses what it does not trust.
+// TestT4_MemberLeavesMidRotation: a rotation does not wait for a member that is proven to be gone. A node that lost
+// its label is not: its process lives, and refuses what it does not trust.
 func TestT4_MemberLeavesMidRotation(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		old, _ := w.distribute()
@@ -64,7 +64,7 @@ func TestT4_MemberLeavesMidRotation(t *testing.T) {
 		w.expect(w.signedBy("peer-n1", old) && w.stage() != trust.Draining, "the rotation went on to %s without n3", w.stage())
 		w.expect(slices.ContainsFunc(w.assess().Blockers, func(b trust.Blocker) bool { return b.Member == "n3" }), "nobody is told who is waited for")
 		w.removeNode("n3")
-		// Who is gone is asked once in a minute.
+		// The controller looks for proof of absence once a minute.
 		w.pass(time.Minute)
 		w.follow()
 		w.expect(w.stage() == trust.Stable, "the rotation waits for who is gone: %s", w.stage())
@@ -85,7 +85,8 @@ func TestT4_MemberLeavesMidRotation(t *testing.T) {
 	}))
 }
 
-// TestT6_SecondStartInFlight: it is refused with the stage by its name, and what is asked for all the same waits its turn.
+// TestT6_SecondStartInFlight: a second plan is refused, with the name of the stage. A second request waits its
+// turn.
 func TestT6_SecondStartInFlight(t *testing.T) {
 	hole(t, web, func(w *world) {
 		_, next := w.distribute()
@@ -107,7 +108,7 @@ func TestT6_SecondStartInFlight(t *testing.T) {
 	}))
 }
 
-// TestT8_ControllerDownForAMonth: on its return no step is skipped, whatever the timers say.
+// TestT8_ControllerDownForAMonth: after its return the controller skips no step, whatever the timers say.
 func TestT8_ControllerDownForAMonth(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, _ := w.distribute()
@@ -121,7 +122,8 @@ func TestT8_ControllerDownForAMonth(t *testing.T) {
 	}, byAssess("the timer has run out", "refuses the leaf", timer(4*24*time.Hour)))
 }
 
-// TestT10_IssuedInTheSecondOfTheChange: a leaf of the old CA that was made in the second in which the new one was published.
+// TestT10_IssuedInTheSecondOfTheChange: a leaf of the old CA is made in the second in which the new CA is
+// published.
 func TestT10_IssuedInTheSecondOfTheChange(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old := w.domain().Signer.Active
@@ -149,7 +151,7 @@ func TestT10_IssuedInTheSecondOfTheChange(t *testing.T) {
 	}))
 }
 
-// TestT11_SignerReplacedInOneWrite: an external issuer puts a new CA in the place of the old one.
+// TestT11_SignerReplacedInOneWrite: an external issuer replaces the old CA by a new one.
 func TestT11_SignerReplacedInOneWrite(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old := w.domain().Signer.Active
@@ -172,7 +174,7 @@ func TestT11_SignerReplacedInOneWrite(t *testing.T) {
 	}, noWebhook("let through"), byAssess("the CA that is there signs", "refuses the leaf", noGate))
 }
 
-// TestT12_AnchorRemovedByHand: denied; past the webhook, found and put back.
+// TestT12_AnchorRemovedByHand: the webhook refuses it. Without the webhook, the controller puts the anchor back.
 func TestT12_AnchorRemovedByHand(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, next := w.distribute()
@@ -195,7 +197,8 @@ func TestT12_AnchorRemovedByHand(t *testing.T) {
 	}))
 }
 
-// TestT22_TimeIsALowerBound: where time is the only evidence, it counts from the publication, and nothing shortens it.
+// TestT22_TimeIsALowerBound: where time is the only evidence, it counts from the publication, and nothing shortens
+// it.
 func TestT22_TimeIsALowerBound(t *testing.T) {
 	hole(t, grace, func(w *world) {
 		_, next := w.distribute()
@@ -207,7 +210,7 @@ func TestT22_TimeIsALowerBound(t *testing.T) {
 			w.restart("server")
 		}
 		w.expect(w.domain().Signer.Next.Equal(next), "it switched within the grace period")
-		// What the server has reported ends sooner, and has it looked at again too: without it, it is the time that counts.
+		// Without the server, whose report ends sooner, only the grace period decides when to check again.
 		timed := *w.domain()
 		timed.Roster, timed.Parties = nil, slices.DeleteFunc(slices.Clone(timed.Parties), func(p trust.Party) bool { return p.Name == "server" })
 		recheck := trust.Assess(&timed, w.at).Recheck
@@ -219,7 +222,7 @@ func TestT22_TimeIsALowerBound(t *testing.T) {
 	}, byAssess("an hour of grace is enough", "refuses the leaf", timer(6*time.Hour)))
 }
 
-// TestT23_LeavesThatNoSecretHolds: the anchor of leaves that live in memory stays until their holders have let them go.
+// TestT23_LeavesThatNoSecretHolds: the anchor of leaves that live in memory stays until the end of their drain.
 func TestT23_LeavesThatNoSecretHolds(t *testing.T) {
 	unlisted := setting{config: strings.Replace(webConfig, "- name: web\n", "- name: web\n  unlistedLeaves: {drain: 48h}\n", 1)}
 	hole(t, unlisted, func(w *world) {
@@ -269,7 +272,7 @@ func TestT27_TwoDomainsAtOnce(t *testing.T) {
 	}})
 }
 
-// TestT28_BundleMissingAtStart: the gate does not wait for what only it would write.
+// TestT28_BundleMissingAtStart: the gate does not wait for an object that only the rotation writes.
 func TestT28_BundleMissingAtStart(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		w.api.remove("ConfigMap/bundle")
@@ -289,8 +292,8 @@ func TestT28_BundleMissingAtStart(t *testing.T) {
 	}))
 }
 
-// TestT30_ThePlanIsWhatIsDone: the plan that was shown, its hash, and the writes that follow are one. What the system only
-// remembers, as that the request was answered, is no step.
+// TestT30_ThePlanIsWhatIsDone: the plan, its hash, and the following writes agree. Records, such as the answer to a
+// request, are no steps.
 func TestT30_ThePlanIsWhatIsDone(t *testing.T) {
 	hole(t, web, func(w *world) {
 		plan, err := trust.PlanRotation(w.domain(), "signer", w.at)
@@ -316,7 +319,7 @@ func TestT30_ThePlanIsWhatIsDone(t *testing.T) {
 	}))
 }
 
-// TestT33_APIServerDown: without answers nothing moves, and nothing is forgotten.
+// TestT33_APIServerDown: while the API server does not answer, nothing moves, and no state is lost.
 func TestT33_APIServerDown(t *testing.T) {
 	hole(t, web, func(w *world) {
 		_, next := w.distribute()
@@ -341,7 +344,7 @@ func TestT33_APIServerDown(t *testing.T) {
 	}})
 }
 
-// TestT34_OrderIsNoContent: a bundle is what it holds; in another order it is the same.
+// TestT34_OrderIsNoContent: the order of the anchors in a bundle does not matter.
 func TestT34_OrderIsNoContent(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, next := w.distribute()

@@ -28,13 +28,13 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// world is a namespace with the real controller over an API server in memory, and processes that trust and present what
-// they have loaded. A story owns it.
+// world is a namespace with the real controller over an API server in memory, and processes that trust and present
+// only what they have loaded. It belongs to one story.
 type world struct {
 	t     *testing.T
 	api   *api
 	rules rules
-	// at is the true time; the controller's clock is ahead of it by skew.
+	// at is the true time. The controller's clock is ahead of it by skew.
 	at         time.Time
 	skew       time.Duration
 	clock      *testclock.FakeClock
@@ -42,16 +42,16 @@ type world struct {
 	processes  []*process
 	// events of the controller as "type reason object: note".
 	events []string
-	// faults is how many the API server was asked for and met; what the controller returns then is no failure.
+	// faults counts the injected faults. Errors of the controller after one are no failure.
 	faults int
 	// expires says that leaves may expire in this story.
 	expires bool
-	// damaged says that a person has just broken the bundle, so that nobody can start now.
+	// damaged says that a person has just broken the bundle, so that no process can start now.
 	damaged bool
-	// failure is the first thing that went wrong.
+	// failure is the first failure.
 	failure  string
 	verified map[string]window
-	// facts are those of the objects; built is what they amount to, at a version of the API server.
+	// facts are those of the objects. built is their inventory at builtVersion of the API server.
 	facts        *inventory.Sources
 	built        *inventory.Namespace
 	builtVersion int
@@ -79,7 +79,7 @@ func newWorld(t *testing.T, s setting) *world {
 	return w
 }
 
-// configure writes the configuration with that spec.
+// configure writes a configuration with that spec.
 func (w *world) configure(text string) {
 	const head = "apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: pki}\nspec:"
 	cfg, err := configv1alpha1.Decode([]byte(head + strings.ReplaceAll("\n"+strings.TrimSpace(text), "\n", "\n  ")))
@@ -90,7 +90,7 @@ func (w *world) configure(text string) {
 	w.api.put(cfg)
 }
 
-// restartController begins with a controller that remembers nothing.
+// restartController starts a controller without any state.
 func (w *world) restartController() {
 	c, err := rotation.New(rotation.Config{
 		Client: w.api.Client, Records: w.api.Own.ConfigV1alpha1(), Inventory: w, Evidence: w, Recorder: w, Clock: w.clock,
@@ -119,7 +119,6 @@ func (w *world) addNode(name string) {
 	w.setNode(name, inventory.ParseNode(node))
 }
 
-// removeNode takes a machine away, with what ran on it.
 func (w *world) removeNode(name string) {
 	w.setNode(name, nil)
 	if w.rules.nodeLeft != nil {
@@ -127,14 +126,13 @@ func (w *world) removeNode(name string) {
 	}
 }
 
-// unlabel takes the label by which a node is chosen.
 func (w *world) unlabel(name string) {
 	node := *w.facts.Nodes[name]
 	node.Labels = nil
 	w.setNode(name, &node)
 }
 
-// lives says whether there is a machine with that UID.
+// lives reports whether there is a machine with that UID.
 func (w *world) lives(machine string) bool {
 	for _, node := range w.facts.Nodes {
 		if string(node.UID) == machine {
@@ -144,7 +142,7 @@ func (w *world) lives(machine string) bool {
 	return false
 }
 
-// setNode changes a node; nil removes it.
+// setNode writes a node, nil to delete it.
 func (w *world) setNode(name string, node *inventory.Node) {
 	facts := *w.facts
 	facts.Nodes = maps.Clone(facts.Nodes)
@@ -170,13 +168,13 @@ func (w *world) Namespace(string) *inventory.Namespace {
 	return w.built
 }
 
-// Refresh implements rotation.Evidence: what is reported is all that there is.
+// Refresh implements rotation.Evidence. All evidence is reported.
 func (w *world) Refresh(context.Context, *trust.Domain) error { return nil }
 
-// LookedOnce implements rotation.Evidence: nobody is looked at here, everybody reports.
+// LookedOnce implements rotation.Evidence. No member is probed.
 func (w *world) LookedOnce(string, string) bool { return true }
 
-// Absences implements rotation.Evidence: a member is gone when its machine is.
+// Absences implements rotation.Evidence. A member is gone when its machine is.
 func (w *world) Absences(_ context.Context, _ *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
 	out := map[string]string{}
 	for i := range missing {
@@ -194,7 +192,6 @@ func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note s
 	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
 }
 
-// domain is the first one of the namespace.
 func (w *world) domain() *trust.Domain {
 	n := w.Namespace(namespace)
 	if n == nil || len(n.Domains) == 0 {
@@ -215,7 +212,7 @@ func (w *world) leaf(name string) *trust.Leaf {
 	return nil
 }
 
-// assess asks the rules of the story.
+// assess applies the rules of the story.
 func (w *world) assess() *trust.Assessment {
 	d := *w.domain()
 	d.ClockSkew = w.skew
@@ -225,22 +222,21 @@ func (w *world) assess() *trust.Assessment {
 	return trust.Assess(&d, w.clock.Now())
 }
 
-// stage is the true one, whatever the rules say.
+// stage is the true stage, whatever the rules of the story say.
 func (w *world) stage() trust.Stage { return trust.Assess(w.domain(), w.at).Stage }
 
-// signedBy says whether a leaf in its Secret is signed by ca.
 func (w *world) signedBy(leaf string, ca *pki.Certificate) bool {
 	c := w.leaf(leaf).Certificate
 	return c != nil && ca != nil && c.SignedBy(ca)
 }
 
-// pass lets time go by, for the controller too.
+// pass lets time pass, for the controller too.
 func (w *world) pass(d time.Duration) {
 	w.at = w.at.Add(d)
 	w.clock.SetTime(w.at.Add(w.skew))
 }
 
-// reconcile has the controller look at everything once.
+// reconcile lets the controller reconcile everything once.
 func (w *world) reconcile() {
 	ctx := klog.NewContext(w.t.Context(), klog.Logger{})
 	keys := []string{""}
@@ -258,7 +254,7 @@ func (w *world) reconcile() {
 	}
 }
 
-// settle has the controller work until it has nothing to do; nobody loads anything meanwhile.
+// settle lets the controller work until it has nothing to do. No process loads anything meanwhile.
 func (w *world) settle() {
 	for range 100 {
 		before, faults := w.api.changes, w.faults
@@ -271,7 +267,7 @@ func (w *world) settle() {
 	w.failf("the controller finds no end: %s", strings.Join(w.api.wrote[max(0, len(w.api.wrote)-5):], ", "))
 }
 
-// follow lets the processes load everything as it comes, as in a healthy system, until all is quiet.
+// follow lets the processes load everything as it comes, as in a healthy system, until nothing changes.
 func (w *world) follow() {
 	for range 30 {
 		w.settle()
@@ -284,22 +280,19 @@ func (w *world) follow() {
 	w.failf("the rotation does not end; the stage is %s", w.stage())
 }
 
-// request asks for a rotation of the signer.
 func (w *world) request(reason string) {
 	w.ask(&trust.Request{Kind: trust.RequestRotate, Secret: "signer", Reason: reason})
 }
 
-// requestOf asks for a new certificate in a Secret.
 func (w *world) requestOf(secret string) {
 	w.ask(&trust.Request{Kind: trust.RequestRotate, Secret: secret, Reason: "test"})
 }
 
-// abort asks for the end of the rotation of the signer.
 func (w *world) abort(reason string) {
 	w.ask(&trust.Request{Kind: trust.RequestAbort, Secret: "signer", Reason: reason})
 }
 
-// ask records a request as serve does: one that stands already stays as it is.
+// ask records a request as serve does: an existing request stays as it is.
 func (w *world) ask(r *trust.Request) {
 	name := record.RequestName(r.Kind, r.Secret)
 	if w.api.find("RotationRecord/"+name) != nil {
@@ -315,7 +308,7 @@ func (w *world) ask(r *trust.Request) {
 	}
 }
 
-// annotate sets an annotation of a Secret, past the webhook.
+// annotate sets an annotation of a Secret, without the webhook.
 func (w *world) annotate(secret, key, value string) {
 	s := w.api.secret(secret)
 	if s.Annotations == nil {
@@ -325,7 +318,8 @@ func (w *world) annotate(secret, key, value string) {
 	w.api.put(s)
 }
 
-// distribute begins a rotation: the new CA is published and nobody has loaded it. It returns the old and the new one.
+// distribute begins a rotation up to the published new CA, which no process has loaded. It returns the old and the
+// new CA.
 func (w *world) distribute() (old, next *pki.Certificate) {
 	old = w.domain().Signer.Active
 	w.request("test")
@@ -335,7 +329,7 @@ func (w *world) distribute() (old, next *pki.Certificate) {
 	return old, next
 }
 
-// asks is the verdict on an edit: object is kind/name, o nil to delete it.
+// asks returns the webhook's violations for an edit of kind/name. A nil object is a deletion.
 func (w *world) asks(object string, o runtime.Object) []trust.Violation {
 	kind, name, _ := strings.Cut(object, "/")
 	s := edited(w.facts, kind, name, o)
@@ -347,7 +341,7 @@ func (w *world) asks(object string, o runtime.Object) []trust.Violation {
 	return judge(before, inventory.Build(s).Domain(before.Name), w.at)
 }
 
-// refuses says whether an edit is refused for an invariant.
+// refuses reports whether one of the violations is of an invariant.
 func refuses(found []trust.Violation, i trust.Invariant) bool {
 	return slices.ContainsFunc(found, func(v trust.Violation) bool { return v.Invariant == i })
 }

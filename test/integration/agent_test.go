@@ -25,7 +25,8 @@ import (
 	"certrotation.dev/test/kubeletvolume"
 )
 
-// TestAgent runs certrotation agent, with an account of its own, beside a server that reloads only when the test says so.
+// TestAgent runs certrotation agent, with its own account, beside a server that reloads only when the test tells
+// it to.
 func TestAgent(t *testing.T) {
 	d := newDemo(t, "agent")
 	ca, next := kubeletvolume.Authority(t, "ca"), kubeletvolume.Authority(t, "next")
@@ -76,7 +77,7 @@ func startAgent(t *testing.T, agent *cluster.Process) {
 	})
 }
 
-// says waits until /readyz of the agent does.
+// says waits until /readyz of the agent returns this code and text.
 func says(t *testing.T, address string, code int, want string) {
 	t.Helper()
 	eventually(t, "/readyz says "+want, func(ctx context.Context) error {
@@ -97,7 +98,7 @@ func says(t *testing.T, address string, code int, want string) {
 	})
 }
 
-// mayReport binds what docs/pods.md says.
+// mayReport binds the rights that docs/pods.md asks for.
 func mayReport(t *testing.T, d *demo, account string) {
 	t.Helper()
 	roles := d.client.RbacV1()
@@ -117,7 +118,7 @@ func mayReport(t *testing.T, d *demo, account string) {
 	}
 }
 
-// acknowledged waits until the record of the member says this and nothing else.
+// acknowledged waits until the record of the member has exactly this leaf and these anchors.
 func acknowledged(t *testing.T, d *demo, leaf *pki.Pair, anchors ...*pki.Pair) {
 	t.Helper()
 	var want []string
@@ -139,7 +140,7 @@ func acknowledged(t *testing.T, d *demo, leaf *pki.Pair, anchors ...*pki.Pair) {
 	})
 }
 
-// reloadable is a server that verifies its clients by what it was told to load.
+// reloadable is a server that verifies its clients by the anchors that the test loads into it.
 type reloadable struct {
 	address string
 	pool    atomic.Pointer[x509.CertPool]
@@ -171,6 +172,6 @@ func startServer(t *testing.T, leaf *pki.Pair) *reloadable {
 	t.Cleanup(func() { _ = listener.Close() })
 	r.address = listener.Addr().String()
 	server := &http.Server{Handler: http.NotFoundHandler()}
-	go func() { _ = server.Serve(listener) }() // until the listener is closed
+	go func() { _ = server.Serve(listener) }() // Until the listener is closed.
 	return r
 }

@@ -29,7 +29,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestAPI asks as users do.
+// TestAPI makes the requests of users.
 func TestAPI(t *testing.T) {
 	d := newDemo(t, "api")
 	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
@@ -134,7 +134,7 @@ func testKubectl(t *testing.T, d *demo) {
 			printed += lines.Text() + "\n"
 		}
 		cancel()
-		_ = watch.Wait() // It is killed: without that the watch does not end.
+		_ = watch.Wait() // The watch was killed, because it does not end by itself.
 		if !strings.Contains(printed, "ROTATES") || !strings.Contains(printed, "service-server") {
 			t.Errorf("kubectl get -w prints %q", printed)
 		}
@@ -169,7 +169,7 @@ func testPaging(t *testing.T, d *demo) {
 	}
 }
 
-// testMetadataOnly lists as the controllers of kube-controller-manager do, which prefer protobuf.
+// testMetadataOnly lists like the controllers of kube-controller-manager, which prefer protobuf.
 func testMetadataOnly(t *testing.T, d *demo) {
 	client, err := metadata.NewForConfig(d.AdminConfig())
 	if err != nil {
@@ -185,7 +185,7 @@ func testMetadataOnly(t *testing.T, d *demo) {
 	}
 }
 
-// testInformer watches with client-go's own informer while a Secret is deleted and made again.
+// testInformer watches with client-go's informer while a Secret is deleted and recreated.
 func testInformer(t *testing.T, d *demo) {
 	factory := externalversions.NewSharedInformerFactoryWithOptions(d.own, 0, externalversions.WithNamespace(d.namespace))
 	informer := factory.Certrotation().V1alpha1().CertificateRotations()
@@ -236,7 +236,7 @@ func testInformer(t *testing.T, d *demo) {
 	})
 }
 
-// testReader has a user who may read the two resources, and nothing else.
+// testReader acts as a user who may only read the two resources.
 func testReader(t *testing.T, d *demo) {
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-reader"},
@@ -260,7 +260,7 @@ func testReader(t *testing.T, d *demo) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The denial of a moment ago may be cached.
+	// kube-apiserver may have cached the earlier denial.
 	eventually(t, "the reader's rights", func(context.Context) error {
 		out, err := d.kubectl(t, kubeconfig, "get", "certrot,bundle", "-A")
 		if err == nil && !strings.Contains(out, "service-signer") {
@@ -286,7 +286,7 @@ func testReader(t *testing.T, d *demo) {
 	}
 }
 
-// testListeners checks health on both ports against the CA of the system's signer.
+// testListeners checks health on both ports with the CA of the system's signer.
 func testListeners(t *testing.T, d *demo) {
 	secret, err := d.client.CoreV1().Secrets(systemNamespace).Get(t.Context(), "certrotation-signer", metav1.GetOptions{})
 	if err != nil {
@@ -315,7 +315,6 @@ func httpsClient(t *testing.T, ca []byte) *http.Client {
 	return client
 }
 
-// status asks for a path of a listener.
 func status(ctx context.Context, client *http.Client, url string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -328,7 +327,7 @@ func status(ctx context.Context, client *http.Client, url string) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// testTermination ends the process as a node does, and starts it again for the next test.
+// testTermination terminates the process as a node does, and restarts it for the next test.
 func testTermination(t *testing.T, d *demo) {
 	if err := d.Serve.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

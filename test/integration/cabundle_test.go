@@ -28,9 +28,9 @@ import (
 
 const (
 	hookNamespace = "hook"
-	// callEvery is how often a webhook is called, if the machine is fast enough.
+	// callEvery is the minimum interval between calls of a webhook.
 	callEvery = 50 * time.Millisecond
-	// callsOfEach is how many calls follow each change of a CA or a leaf, at least.
+	// callsOfEach is the minimum number of calls after each change of a CA or a leaf.
 	callsOfEach = 10
 
 	hookConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
@@ -59,7 +59,7 @@ spec:
 `
 )
 
-// hookWorld is a webhook whose PKI certrotation keeps, and a namespace whose ConfigMaps the webhook reviews.
+// hookWorld is a webhook whose PKI certrotation manages, and a namespace whose ConfigMaps the webhook reviews.
 type hookWorld struct {
 	*plane
 
@@ -74,9 +74,9 @@ func newHookWorld(t *testing.T, namespace string) *hookWorld {
 	return w
 }
 
-// TestCABundlesFollowTheRotation: a webhook that fails closed is called all the time, by a new connection each, while its CA is
-// rotated three times. No call fails, ClusterTrustBundles lose no anchor before they have the next, and everything is done with
-// the rights of the manifests.
+// TestCABundlesFollowTheRotation: a webhook that fails closed is called all the time, each time with a new
+// connection, while its CA is rotated three times. No call fails. ClusterTrustBundles lose no anchor before they
+// have the next one. The rights of the manifests are sufficient.
 func TestCABundlesFollowTheRotation(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t, hookNamespace)
@@ -116,8 +116,8 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	w.wantUninvited(t)
 }
 
-// register makes a webhook configuration with two webhooks, which fail closed, and asks for the bundle. Only the one that is
-// called hook has rules.
+// register creates a webhook configuration with two webhooks that fail closed, and requests the bundle. Only the
+// configuration named hook has rules.
 func (w *hookWorld) register(t *testing.T, name, url string) {
 	t.Helper()
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
@@ -147,24 +147,24 @@ func (w *hookWorld) register(t *testing.T, name, url string) {
 	}
 }
 
-// call has kube-apiserver call the webhook.
 func (w *hookWorld) call(ctx context.Context) error {
 	_, err := w.client.CoreV1().ConfigMaps(w.calledFor).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "call-"}},
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
-// calls are those of a webhook.
+// calls counts the calls of a webhook.
 type calls struct {
 	answered atomic.Int64
 
 	mu sync.Mutex
-	// failed says how calls have failed, and late how those have that the webhook did not answer in time: the machine is slow then.
+	// failed are the errors of failed calls. late are the errors of calls that timed out because the machine is
+	// slow.
 	failed, late []string
 }
 
-// callOften has webhooks called until ctx ends, from the first call that all of them have reviewed. Before kube-apiserver knows of a
-// webhook, calls succeed without it.
+// callOften calls the webhooks until ctx ends. It starts with the first call that all webhooks review, because
+// calls succeed without a webhook that kube-apiserver does not know yet.
 func (w *hookWorld) callOften(ctx context.Context, t *testing.T, running *sync.WaitGroup, webhooks int64, reviews func() int64) *calls {
 	t.Helper()
 	eventually(t, "the webhooks are called", func(ctx context.Context) error {
@@ -209,7 +209,7 @@ func (c *calls) note(err error) {
 	}
 }
 
-// more waits until so many more calls were answered.
+// more waits until count more calls are answered.
 func (c *calls) more(t *testing.T, count int64) {
 	t.Helper()
 	want := c.answered.Load() + count
@@ -221,7 +221,7 @@ func (c *calls) more(t *testing.T, count int64) {
 	})
 }
 
-// want checks at the end that no call has failed, and that the webhook was asked each time.
+// want asserts that no call has failed, and that the webhook reviewed each of them.
 func (c *calls) want(t *testing.T, reviews int64) {
 	t.Helper()
 	t.Logf("%d calls, %d reviews, %d late", c.answered.Load(), reviews, len(c.late))
@@ -233,7 +233,7 @@ func (c *calls) want(t *testing.T, reviews int64) {
 	}
 }
 
-// holds says whether both caBundles hold the anchors of the bundle, and that these are so many.
+// holds returns a check that both caBundles hold exactly the anchors of the bundle, and this number of them.
 func (w *hookWorld) holds(anchors int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		bundle, err := w.client.CoreV1().ConfigMaps(hookNamespace).Get(ctx, "hook-bundle", metav1.GetOptions{})
@@ -254,7 +254,7 @@ func (w *hookWorld) holds(anchors int) func(context.Context) error {
 	}
 }
 
-// rotate rotates a CA, waits for the end and returns the new one.
+// rotate rotates a CA, waits for the end and returns the fingerprint of the new one.
 func (w *hookWorld) rotate(t *testing.T, signer string) string {
 	t.Helper()
 	rotations := w.own.CertrotationV1alpha1().CertificateRotations(w.namespace)
@@ -268,7 +268,7 @@ func (w *hookWorld) rotate(t *testing.T, signer string) string {
 	return w.rotated(t, signer, before.Status.Certificate.Fingerprint)
 }
 
-// rotated waits until another CA than before is the only one, and returns it.
+// rotated waits until the signer is Stable with a CA other than before, and returns its fingerprint.
 func (w *hookWorld) rotated(t *testing.T, signer, before string) string {
 	t.Helper()
 	rotations := w.own.CertrotationV1alpha1().CertificateRotations(w.namespace)
@@ -287,7 +287,7 @@ func (w *hookWorld) rotated(t *testing.T, signer, before string) string {
 	return after
 }
 
-// wantOwnBundle: our own APIService has the bundle of the system.
+// wantOwnBundle asserts that our own APIService has the bundle of the system.
 func (w *hookWorld) wantOwnBundle(t *testing.T) {
 	t.Helper()
 	registrations, err := aggregator.NewForConfig(w.AdminConfig())
@@ -307,7 +307,8 @@ func (w *hookWorld) wantOwnBundle(t *testing.T) {
 	}
 }
 
-// wantUninvited: what the configuration does not name gets nothing, and an event that says so.
+// wantUninvited asserts that a target that the configuration does not name gets no caBundle, and that an event
+// says why.
 func (w *hookWorld) wantUninvited(t *testing.T) {
 	t.Helper()
 	uninvited, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "uninvited", metav1.GetOptions{})

@@ -11,17 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// storiesAtOnce is how many stories are played side by side: most of the time each waits for processes of its own.
+// storiesAtOnce is how many stories run in parallel. Each mostly waits for its own processes.
 const storiesAtOnce = 6
 
-// ending is what a story comes to.
+// ending is the result of a story.
 type ending struct {
-	// writes of the bootstrap and of all, and how many of all were stored.
+	// bootstrap counts the writes of the bootstrap, writes all of them, and stored those that were stored.
 	bootstrap, writes, stored int
-	// met says whether the fault befell a write.
+	// met means that the fault occurred at a write.
 	met   bool
 	state map[string]ended
-	// handshakes that were checked.
+	// handshakes counts the checked handshakes.
 	handshakes int
 }
 
@@ -30,30 +30,40 @@ type chapter struct {
 	name   string
 	common plot
 	faults []fault
-	// inTurn has each write meet one of the faults in TestExtendedEveryWrite too, and not all of them.
+	// inTurn means that each write meets only one of the faults, in TestExtendedEveryWrite too.
 	inTurn bool
-	// every is how many writes there are for each one that meets a fault in TestEveryWrite.
+	// every means that in TestEveryWrite only one of this number of writes meets a fault.
 	every int
-	// bootstrap and rotation are how many writes they take, where these are always the same.
+	// bootstrap and rotation are the numbers of their writes, if these are constant.
 	bootstrap, rotation int
 }
 
 func chapters() []chapter {
 	return []chapter{
-		// The bootstrap writes that somebody looks, the roster, the signer, the bundle, the roster before the first leaf, and three leaves. The rotation writes the next
-		// CA, that the request is answered (it deletes the record), the anchors beside the three leaves, the bundle, that the next CA is about to
-		// sign, the leaves of the clients, the promotion, the leaf of the server, the bundle without the former CA, the anchors beside the three
-		// leaves, and the signer without its key.
+		// The bootstrap writes, in this order:
+		//
+		//   - the record of kind Clock, and the roster,
+		//   - the signer, the bundle, and the roster before the first leaf,
+		//   - three leaves.
+		//
+		// The rotation writes, in this order:
+		//
+		//   - the next CA, and the answer to the request (it deletes the record),
+		//   - the anchors beside the three leaves, and the bundle,
+		//   - the record that the next CA is about to sign,
+		//   - the leaves of the clients, the promotion, and the leaf of the server,
+		//   - the bundle without the former CA, the anchors beside the three leaves, and the signer without its
+		//     key.
 		{
 			name: "members that lag", every: 1, bootstrap: 8, rotation: 16, common: plot{namespace: "lag", fault: noFault},
 			faults: []fault{killedBefore, killedAfter, conflicting, internalError, lostRequest, lostAnswer},
 		},
-		// An aggregate is written in the same way as the rest, so one of the harshest faults at each write does.
+		// An aggregate is written in the same way, so one of the harshest faults at each write is enough.
 		{
 			name: "eager members and an aggregate", every: 2, common: plot{namespace: "eager", eager: true, aggregated: true, fault: noFault},
 			faults: []fault{killedAfter, conflicting, lostAnswer}, inTurn: true,
 		},
-		// So is the status of a configuration.
+		// The same holds for the status of a configuration.
 		{
 			name: "the status", every: 1, common: plot{namespace: "told", statuses: true, fault: noFault},
 			faults: []fault{killedAfter, conflicting, lostAnswer}, inTurn: true,
@@ -61,8 +71,8 @@ func chapters() []chapter {
 	}
 }
 
-// meets says whether the fault of that index befalls write n. In TestEveryWrite, write n meets one of the faults, and write n+1 the
-// next of them.
+// meets reports whether the fault with an index occurs at write n. In TestEveryWrite the faults take turns, one
+// per write.
 func (c *chapter) meets(index, n int, extended bool) bool {
 	inTurn := n%len(c.faults) == index
 	if extended {
@@ -71,15 +81,16 @@ func (c *chapter) meets(index, n int, extended bool) bool {
 	return inTurn && n%c.every == 0
 }
 
-// TestEveryWrite plays the bootstrap and the rotation of a trust domain again and again, on a real kube-apiserver and with
-// the real controller as a process: without a fault, and with a fault at a write. All end in the same state, and no
-// member ever meets a leaf that it does not accept. Each kind of write meets a fault, and each kind of fault a write.
+// TestEveryWrite replays the bootstrap and the rotation of a trust domain on a real kube-apiserver, with the real
+// controller as a process. It does so without a fault, and with a fault at a write. All stories end in the same
+// state, and no member ever meets a leaf that it does not accept. Each kind of write meets a fault, and each kind
+// of fault a write.
 func TestEveryWrite(t *testing.T) {
 	t.Parallel()
 	playChapters(t, false)
 }
 
-// TestExtendedEveryWrite has each write meet each kind of fault.
+// TestExtendedEveryWrite lets each write meet each kind of fault, except in chapters with inTurn.
 func TestExtendedEveryWrite(t *testing.T) {
 	t.Parallel()
 	playChapters(t, true)
@@ -110,7 +121,7 @@ func playChapters(t *testing.T, extended bool) {
 	}
 }
 
-// playAll has faults befall writes, and compares the endings with that of the undisturbed story.
+// playAll plays the stories with faults, and compares their endings with the undisturbed story.
 func (p *plane) playAll(t *testing.T, c *chapter, extended bool, undisturbed ending) {
 	t.Helper()
 	var (
@@ -151,8 +162,8 @@ func (p *plane) playAll(t *testing.T, c *chapter, extended bool, undisturbed end
 		"the members verified leaves %d times", len(endings), met, least, most, handshakes)
 }
 
-// checkEnding compares a story with the undisturbed one. The workers of the aggregate and of the status may see several
-// changes as one or one by one, so with them the number of writes varies, and the last may be missing.
+// checkEnding compares a story with the undisturbed one. The workers of the aggregate and of the status may merge
+// several changes into one write. With them the number of writes varies, and the last one may be missing.
 func checkEnding(t *testing.T, p plot, undisturbed, e ending) {
 	t.Helper()
 	if diff := cmp.Diff(undisturbed.state, e.state); diff != "" {
@@ -169,7 +180,7 @@ func checkEnding(t *testing.T, p plot, undisturbed, e ending) {
 	}
 }
 
-// play takes the trust domain from nothing through a full rotation and checks that it rests then.
+// play takes the trust domain from nothing through a full rotation, and checks that it is then at rest.
 func (s *story) play() ending {
 	s.t.Helper()
 	before := s.active(s.settle(""))

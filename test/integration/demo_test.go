@@ -25,7 +25,7 @@ spec:
       serverAddresses: ["127.0.0.1:1"]
 `
 
-// names of the certificates of the demo.
+// demoNames are the certificates of the demo.
 func demoNames() []string {
 	return []string{"service-client-a", "service-client-b", "service-server", "service-signer"}
 }
@@ -37,7 +37,7 @@ type demo struct {
 	namespace string
 }
 
-// newDemo makes the objects that the controller would make: nothing rotates, so that every answer is known.
+// newDemo makes the objects that the controller would make. Nothing rotates, so that every answer is known.
 func newDemo(t *testing.T, namespace string) *demo {
 	t.Helper()
 	d := &demo{plane: restingPlane.use(t), namespace: namespace}
@@ -68,7 +68,7 @@ func newDemo(t *testing.T, namespace string) *demo {
 	return d
 }
 
-// records is what is remembered of the demo, by name.
+// records returns the specs of the demo's RotationRecords by name.
 func (d *demo) records(t *testing.T) map[string]configv1alpha1.RotationRecordSpec {
 	t.Helper()
 	list, err := d.own.ConfigV1alpha1().RotationRecords(d.namespace).List(t.Context(), metav1.ListOptions{})

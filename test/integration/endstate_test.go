@@ -22,8 +22,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// ended is one object of a namespace at the end of a story, without what differs from one to another: times, keys, and
-// the namespace.
+// ended is one object at the end of a story, without what differs between stories: times, keys and the namespace.
 type ended struct {
 	Type                string
 	Labels, Annotations map[string]string
@@ -31,7 +30,6 @@ type ended struct {
 	Content             map[string]string
 }
 
-// endOf reads the end of a story from the API server.
 func (s *story) endOf(t *testing.T) map[string]ended {
 	t.Helper()
 	out := map[string]ended{}
@@ -67,7 +65,7 @@ func (s *story) endOf(t *testing.T) map[string]ended {
 	return out
 }
 
-// endOfOwn adds what is remembered, and what is said of the configuration.
+// endOfOwn adds the records and the status of the configurations.
 func (s *story) endOfOwn(t *testing.T, out map[string]ended) {
 	t.Helper()
 	records, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).List(t.Context(), metav1.ListOptions{})
@@ -81,7 +79,7 @@ func (s *story) endOfOwn(t *testing.T, out map[string]ended) {
 	for i := range records.Items {
 		record := &records.Items[i]
 		if roster := record.Spec.Roster; roster != nil {
-			// Whether leaves come before the promotion depends on who loads first.
+			// Whether leaves are issued before the promotion depends on the order in which members load.
 			roster.MayHaveSigned = nil
 		}
 		e := s.ended(&record.ObjectMeta)
@@ -96,7 +94,7 @@ func (s *story) endOfOwn(t *testing.T, out map[string]ended) {
 	}
 }
 
-// text is what an object says, without what differs from story to story.
+// text encodes a value, without what differs between stories.
 func (s *story) text(t *testing.T, said any) string {
 	t.Helper()
 	data, err := json.MarshalIndent(said, "", " ")
@@ -125,7 +123,7 @@ var (
 	uidText         = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
-// neutral takes out of a text what differs from story to story.
+// neutral replaces what differs between stories.
 func (s *story) neutral(text string) string {
 	text = strings.ReplaceAll(text, s.namespace, "NAMESPACE")
 	text = timeText.ReplaceAllString(text, "TIME")
@@ -134,7 +132,7 @@ func (s *story) neutral(text string) string {
 	return generationText.ReplaceAllString(text, "@GENERATION")
 }
 
-// content describes a value: the certificates in it, or that it is a key, or its neutral text.
+// content describes a value: its certificates, that it is a key, or its neutral text.
 func (s *story) content(value []byte) string {
 	if strings.Contains(string(value), "PRIVATE KEY") {
 		return fmt.Sprintf("%d keys", strings.Count(string(value), "-----BEGIN"))
@@ -152,7 +150,7 @@ func (s *story) content(value []byte) string {
 	return out.String()
 }
 
-// checkEnd holds at the end of every story, whatever the others end in.
+// checkEnd checks what holds at the end of every story.
 func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	t.Helper()
 	want := []string{
@@ -199,7 +197,7 @@ func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	}
 }
 
-// checkAggregates compares the aggregates with what they are made of.
+// checkAggregates compares the aggregates with their sources.
 func (s *story) checkAggregates(t *testing.T, o objects) {
 	t.Helper()
 	pairs := map[string][]byte{}
@@ -216,7 +214,7 @@ func (s *story) checkAggregates(t *testing.T, o objects) {
 	}
 }
 
-// checkSigner returns the active CA.
+// checkSigner asserts that the signer has only an active CA, and returns that.
 func (s *story) checkSigner(t *testing.T, signer *corev1.Secret) *x509.Certificate {
 	t.Helper()
 	for _, key := range []string{inventory.NextCertKey, inventory.NextKeyKey, inventory.PreviousCertKey, inventory.PreviousKeyKey} {

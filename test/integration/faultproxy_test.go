@@ -31,41 +31,42 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// fault is what befalls one write.
+// fault is what happens to one write.
 type fault string
 
 const (
 	// noFault lets every write through.
 	noFault fault = "no fault"
-	// killedBefore and killedAfter are kill -9 of the controller when the write has arrived and when it is stored.
+	// killedBefore and killedAfter kill the controller with kill -9: when the write arrives, or after it is
+	// stored.
 	killedBefore fault = "killed before write"
 	killedAfter  fault = "killed after write"
-	// conflicting answers 409, internalError 500; nothing is stored.
+	// conflicting answers 409, internalError 500. Nothing is stored.
 	conflicting   fault = "409 at write"
 	internalError fault = "500 at write"
-	// lostRequest breaks the connection with nothing stored, lostAnswer when the write is stored.
+	// lostRequest closes the connection without storing the write, lostAnswer after storing it.
 	lostRequest fault = "lost request of write"
 	lostAnswer  fault = "lost answer to write"
 )
 
-// stores says whether the write that meets the fault is stored all the same.
+// stores reports whether a write that meets the fault is stored.
 func (f fault) stores() bool { return f == noFault || f == killedAfter || f == lostAnswer }
 
-// kills says whether the fault ends the controller.
+// kills reports whether the fault kills the controller.
 func (f fault) kills() bool { return f == killedBefore || f == killedAfter }
 
-// faultProxy stands between one controller and kube-apiserver. It counts the controller's writes to Secrets, ConfigMaps and RotationRecords, or
-// those of statuses, one at a time, and lets a fault befall one of them.
+// faultProxy is a proxy between one controller and kube-apiserver. It serializes and counts the controller's
+// writes to Secrets, ConfigMaps and RotationRecords, or those to statuses. It injects a fault into one of them.
 type faultProxy struct {
 	plot
 
-	// kill ends the controller and starts it anew. Its error is kept in failed.
+	// kill kills and restarts the controller. Its error is kept in failed.
 	kill func() error
 
 	forward *httputil.ReverseProxy
 	server  *httptest.Server
 
-	// life counts the kills, so that nothing is stored of what a dead controller has sent.
+	// life counts the kills, so that no request of a killed controller is stored.
 	life atomic.Int32
 
 	mu     sync.Mutex
@@ -90,18 +91,18 @@ func newFaultProxy(t *testing.T, upstream *rest.Config, p plot) *faultProxy {
 	out.forward = &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		// The end of a controller ends its watches; that is no news.
+		// The watches of a killed controller end. That is no error.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	out.server = httptest.NewUnstartedServer(out)
-	// A controller that is killed in the middle of a handshake is no news either.
+	// A controller may be killed during a handshake. That is no error.
 	out.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	out.server.StartTLS()
 	t.Cleanup(out.server.Close)
 	return out
 }
 
-// kubeconfig writes a file by which the controller reaches the proxy.
+// kubeconfig writes a kubeconfig with which the controller reaches the proxy.
 func (p *faultProxy) kubeconfig(t *testing.T, dir string) string {
 	t.Helper()
 	file := clientcmdapi.NewConfig()
@@ -123,7 +124,7 @@ var (
 	statusPath  = regexp.MustCompile(`^` + configGroup + `/namespaces/[^/]+/rotationconfigurations/[^/]+/status$`)
 )
 
-// counts says whether a request is one of the writes that are counted.
+// counts reports whether a request is a counted write.
 func (p *faultProxy) counts(r *http.Request) bool {
 	counted := writtenPath
 	if p.statuses {
@@ -157,7 +158,7 @@ func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write does one write and what is to befall it.
+// write forwards one write, and injects the fault.
 func (p *faultProxy) write(w http.ResponseWriter, r *http.Request, body []byte, met fault) error {
 	var answer *http.Response
 	if met.stores() {
@@ -192,7 +193,7 @@ func (p *faultProxy) write(w http.ResponseWriter, r *http.Request, body []byte, 
 	return nil
 }
 
-// refuse answers as kube-apiserver does: a create conflicts with an object of that name, an update with its version.
+// refuse answers like kube-apiserver: a create conflicts with an existing object, an update with a newer version.
 func refuse(w http.ResponseWriter, r *http.Request, met fault) error {
 	resource := schema.GroupResource{Resource: "objects"}
 	refusal := apierrors.NewInternalError(errors.New("injected"))
@@ -215,7 +216,7 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-// written lists the writes so far, how many of them were stored, and what went wrong in the proxy itself.
+// written returns the writes so far, how many of them were stored, and the errors of the proxy itself.
 func (p *faultProxy) written() (writes []string, stored int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

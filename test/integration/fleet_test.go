@@ -27,11 +27,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// member is a process of a relying party: it runs with the trust and the leaf that it has loaded, whatever is in the
-// objects, and says by a record what these are.
+// member is a process of a relying party. It runs with the trust and the leaf that it has loaded, even if the
+// objects have changed, and reports them in a record.
 type member struct {
 	party, leaf string
-	// presents is the usage of its own leaf, verifies that of its peers.
+	// presents is the usage of its own leaf, verifies the usage of its peers' leaves.
 	presents, verifies x509.ExtKeyUsage
 
 	trustPEM, leafPEM string
@@ -39,7 +39,7 @@ type member struct {
 	loaded            *x509.Certificate
 }
 
-// fleet are the members of the trust domain of a story.
+// fleet has the members of the trust domain of a story.
 type fleet struct {
 	namespace string
 	client    kubernetes.Interface
@@ -47,7 +47,7 @@ type fleet struct {
 	// startedAt is when all members started.
 	startedAt time.Time
 	members   []*member
-	// handshakes counts the pairs of leaf and verifier that were checked.
+	// handshakes counts the checked pairs of leaf and verifier.
 	handshakes int
 }
 
@@ -60,7 +60,6 @@ func newFleet(namespace string, kube kubernetes.Interface, own versioned.Interfa
 	}}
 }
 
-// objects are those of a namespace at one moment.
 type objects struct {
 	secrets        map[string]*corev1.Secret
 	configMaps     map[string]*corev1.ConfigMap
@@ -68,8 +67,8 @@ type objects struct {
 	records        map[string]*configv1alpha1.RotationRecord
 }
 
-// step has at most one member load one thing, trust before leaf, and report it, so that all the others lag behind. It
-// returns whether any did.
+// step lets at most one member load one thing, trust before leaf, and report it. The other members lag behind. It
+// reports whether a member has loaded something.
 func (f *fleet) step(ctx context.Context, o objects) (bool, error) {
 	for _, m := range f.members {
 		news, err := m.load(o)
@@ -107,7 +106,7 @@ func (m *member) load(o objects) (bool, error) {
 	return false, nil
 }
 
-// report writes the evidence record of a member, as the subresource does. A member is one process.
+// report writes the evidence record of a member, like the subresource. A member is one process.
 func (f *fleet) report(ctx context.Context, m *member) error {
 	now := time.Now()
 	o := trust.Observation{Instance: "0", Kind: trust.Acknowledgement, StartedAt: f.startedAt, ObservedAt: now, Expires: now.Add(time.Hour), ReportedBy: "member"}
@@ -136,8 +135,9 @@ func (f *fleet) report(ctx context.Context, m *member) error {
 	return nil
 }
 
-// verify checks what has to hold at every moment: each live leaf, be it in a Secret or in a process, is accepted by
-// each process that verifies leaves of its kind, with the trust that it has loaded; and by one that would start now.
+// verify checks the invariant: each process accepts each live leaf of the usage that it verifies, with the trust
+// that it has loaded. Live leaves are those in Secrets and in processes. A process that starts now must accept
+// them too.
 func (f *fleet) verify(o objects) error {
 	var errs []error
 	verifiers := f.members
@@ -178,7 +178,7 @@ func (f *fleet) verify(o objects) error {
 	return errors.Join(errs...)
 }
 
-// accepts is the verification of package crypto/tls.
+// accepts verifies a leaf like package crypto/tls.
 func accepts(anchors []*x509.Certificate, leaf *x509.Certificate, usage x509.ExtKeyUsage) error {
 	roots := x509.NewCertPool()
 	for _, anchor := range anchors {
@@ -197,7 +197,6 @@ func fingerprintOf(cert *x509.Certificate) pki.Fingerprint {
 	return pki.Fingerprint(hex.EncodeToString(sum[:]))
 }
 
-// certificates reads one certificate or more.
 func certificates(data []byte) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {

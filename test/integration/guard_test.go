@@ -41,7 +41,7 @@ spec:
       clients: [a]
       serverAddresses: ["127.0.0.1:9443"]
 `
-	// brokenPatch is let through by the schema, which does not know what an address is.
+	// The schema accepts brokenPatch, because it does not validate addresses.
 	brokenPatch = `{"spec":{"preset":{"mtlsService":{"ipAddresses":["no address"]}}}}`
 )
 
@@ -53,7 +53,7 @@ type guardedPKI struct {
 	active, next, foreign *pki.Pair
 }
 
-// TestGuard asks a real kube-apiserver for edits that the guard has to judge.
+// TestGuard makes edits that a real kube-apiserver sends to the guard.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	plane := barePlane.use(t)
@@ -92,7 +92,7 @@ func TestGuard(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		edit func(context.Context) error
-		// denied is part of the denial; "" if the edit is let through.
+		// denied is part of the denial, "" if the edit is allowed.
 		denied string
 	}{
 		{name: "leaf from a foreign CA", edit: updateServer(metav1.UpdateOptions{}, foreign), denied: "TrustBeforeUse: Secret/service-server"},
@@ -228,7 +228,7 @@ func startView(t *testing.T, p *plane, namespace string) *inventory.Inventory {
 	return view
 }
 
-// serveGuard serves a guard on a listener of its own and returns how kube-apiserver reaches it.
+// serveGuard serves a guard on its own listener, and returns how kube-apiserver reaches it.
 func serveGuard(t *testing.T, view *inventory.Inventory, client kubernetes.Interface) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	handler, err := admission.New(admission.Config{Inventory: view, Client: client})
@@ -256,8 +256,8 @@ func serveGuard(t *testing.T, view *inventory.Inventory, client kubernetes.Inter
 	return admissionregistrationv1.WebhookClientConfig{URL: new(s.URL + "/validate"), CABundle: ca.CertPEM()}
 }
 
-// register has kube-apiserver ask the guard, and waits until it does. Its user for the deletion of namespaces is not
-// exempted here: that must work in the guard alone.
+// register registers the guard, and waits until kube-apiserver calls it. It does not exempt the user that deletes
+// namespaces: the guard itself must allow that deletion.
 func (p *guardedPKI) register(t *testing.T, clientConfig admissionregistrationv1.WebhookClientConfig) {
 	t.Helper()
 	_, err := p.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{

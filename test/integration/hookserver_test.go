@@ -20,25 +20,27 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// reloadAfter is how long after its new leaf, and after the last connection of a probe, a webhook loads that leaf. A probe is many
-// connections: who reloads in the middle of them answers in two ways, and then its answers do not count for a minute.
+// reloadAfter is the delay between a new leaf and its loading by a webhook. The webhook also waits that long after
+// the last connection of a probe. A probe makes many connections. A webhook that reloads during a probe gives two
+// different answers, and then its answers do not count for a minute.
 const reloadAfter = 500 * time.Millisecond
 
-// hookServer is a webhook that lets everything through, with the leaf that it loaded last.
+// hookServer is a webhook that allows everything. It presents the leaf that it loaded last.
 type hookServer struct {
 	client kubernetes.Interface
-	// namespace and secret of the leaf.
+	// Secret of the leaf.
 	namespace, secret string
 	leaf              atomic.Pointer[tls.Certificate]
-	// calls is the address at which kube-apiserver calls it, which is not that at which it is probed.
+	// calls is the address for calls of kube-apiserver. Probes use another address.
 	calls string
-	// reviews are the calls that it has answered.
+	// reviews counts the answered calls.
 	reviews atomic.Int64
 	// probed is the time of the last connection of a probe, in nanoseconds.
 	probed atomic.Int64
 }
 
-// newHookServer serves until the test ends, to probes by the listener. Before a leaf is loaded, handshakes fail.
+// newHookServer serves calls, and probes on the listener, until the test ends. Handshakes fail before a leaf is
+// loaded.
 func newHookServer(t *testing.T, p *plane, namespace, secret string, probes net.Listener) *hookServer {
 	t.Helper()
 	h := &hookServer{client: p.client, namespace: namespace, secret: secret}
@@ -49,7 +51,7 @@ func newHookServer(t *testing.T, p *plane, namespace, secret string, probes net.
 	return h
 }
 
-// listen listens on a free port of the address.
+// listen listens on an address.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -59,7 +61,7 @@ func listen(t *testing.T, address string) net.Listener {
 	return listener
 }
 
-// serve has each request be a handshake of its own: no connection is used twice.
+// serve disables connection reuse and session tickets, so that each request has a handshake of its own.
 func (h *hookServer) serve(t *testing.T, listener net.Listener, connected func()) {
 	t.Helper()
 	server := &http.Server{Handler: h, ReadHeaderTimeout: patience, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
@@ -121,7 +123,7 @@ func (h *hookServer) reload(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		// Without an answer it keeps the leaf that it has, as a server does.
+		// After an error it keeps its leaf, like a real server.
 		secret, err := h.client.CoreV1().Secrets(h.namespace).Get(ctx, h.secret, metav1.GetOptions{})
 		switch {
 		case err != nil:

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// wake makes an edit that means nothing and returns once the controller has looked at it and has nothing more to do.
+// wake makes an edit without meaning, and returns when the controller has processed it and is idle.
 func (s *story) wake(count int) {
 	s.t.Helper()
 	s.awaitIdle(0)
@@ -24,10 +24,10 @@ func (s *story) wake(count int) {
 	s.awaitIdle(before.adds)
 }
 
-// queue is what the controller's metrics say of its work queue.
+// queue has the metrics of the controller's work queue.
 type queue struct{ adds, done, depth float64 }
 
-// awaitIdle waits until more than that many keys were added to the queue, and all were worked on.
+// awaitIdle waits until more keys than this were added to the queue, and all of them are done.
 func (s *story) awaitIdle(more float64) {
 	s.t.Helper()
 	eventually(s.t, "the controller is idle", func(ctx context.Context) error {
@@ -40,7 +40,7 @@ func (s *story) awaitIdle(more float64) {
 
 var queueMetric = regexp.MustCompile(`(?m)^workqueue_(adds_total|work_duration_seconds_count|depth)\{name="rotation"\} (\S+)$`)
 
-// queued asks the controller; it answers nothing while it starts.
+// queued scrapes the controller. It returns zeros while the controller starts.
 func (s *story) queued(ctx context.Context) (q queue) {
 	s.t.Helper()
 	address, err := healthAddress(s.controller)
@@ -68,7 +68,7 @@ func (s *story) queued(ctx context.Context) (q queue) {
 	return q
 }
 
-// staysQuiet wakes the controller of a settled system again and again; it writes nothing.
+// staysQuiet wakes the controller of a settled system repeatedly, and asserts that it writes nothing.
 func (s *story) staysQuiet() {
 	s.t.Helper()
 	before, _ := s.writes()
@@ -86,7 +86,7 @@ func (s *story) staysQuiet() {
 
 var doneLine = regexp.MustCompile(`"Done" .*action="(\w+)" kind="(\w+)" object="[^/"]+/([^"]+)"`)
 
-// logWrites prints the writes of a story with the actions that they belong to, which the controller logs in that order.
+// logWrites logs the writes of a story with their actions. The controller logs the actions in the same order.
 func (s *story) logWrites(e ending) {
 	s.t.Helper()
 	if s.proxy.statuses {
@@ -100,7 +100,7 @@ func (s *story) logWrites(e ending) {
 	actions := doneLine.FindAllStringSubmatch(string(log), -1)
 	writes, _, err := s.proxy.written()
 	if len(writes) > 0 {
-		// That somebody looks is recorded first, and is no action.
+		// The first write is the record of kind Clock, which belongs to no action.
 		writes = writes[1:]
 	}
 	if err != nil || len(actions) != len(writes) {

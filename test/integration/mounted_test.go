@@ -40,11 +40,12 @@ spec:
       evidence: {kind: mounted, mounted: {leafVolumes: [files]}}
 `
 
-// gardener makes immutable copies that are named by their content, and has one pod of each workload mount them, as Gardener does.
+// gardener makes immutable copies named by their content, and runs one pod of each workload that mounts them, like
+// Gardener.
 type gardener struct{ *podStage }
 
-// TestPodsThatMountImmutableObjects takes pods through a rotation whose specs are the proof: the rotation waits for who makes the
-// copies and replaces the pods, and for nobody else.
+// TestPodsThatMountImmutableObjects rotates a CA with the specs of pods as evidence. The rotation waits only until
+// the operator has made the copies and replaced the pods.
 func TestPodsThatMountImmutableObjects(t *testing.T) {
 	t.Parallel()
 	g := &gardener{workingPlane.use(t).podStage(t, "mounted")}
@@ -67,7 +68,7 @@ func TestPodsThatMountImmutableObjects(t *testing.T) {
 	eventually(t, "the pods mount what there is in the end", g.work)
 }
 
-// mounting is the pod of a workload.
+// mounting returns the name of the only pod of a workload.
 func (g *gardener) mounting(t *testing.T, app string) string {
 	t.Helper()
 	list, err := g.client.CoreV1().Pods(g.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
@@ -77,7 +78,7 @@ func (g *gardener) mounting(t *testing.T, app string) string {
 	return list.Items[0].Name
 }
 
-// work makes the copies, replaces the pods that mount others, and deletes the copies that no pod mounts.
+// work makes the copies, replaces the pods that mount other copies, and deletes unused copies.
 func (g *gardener) work(ctx context.Context) error {
 	bundle, err := g.copyBundle(ctx)
 	if err != nil {
@@ -98,7 +99,6 @@ func (g *gardener) work(ctx context.Context) error {
 	return g.collect(ctx, bundle, leaf)
 }
 
-// copied is the metadata of a copy.
 func copied(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{"copy": "immutable"}, Annotations: map[string]string{trust.AnnotationConfiguration: "web"},
@@ -134,7 +134,7 @@ func unlessThere(err error) error {
 	return err
 }
 
-// replace has the only pod of a workload be one that mounts a copy, and runs it as kubelet would.
+// replace makes the pod that mounts a copy the only one of its workload, and sets its status as kubelet would.
 func (g *gardener) replace(ctx context.Context, app, mounted string, source corev1.VolumeSource) error {
 	pods, name := g.client.CoreV1().Pods(g.namespace), app+"-"+mounted
 	pod, err := pods.Create(ctx, &corev1.Pod{
@@ -161,7 +161,7 @@ func (g *gardener) replace(ctx context.Context, app, mounted string, source core
 	return g.retire(ctx, app, name)
 }
 
-// retire ends all pods of a workload but one.
+// retire deletes all pods of a workload but one.
 func (g *gardener) retire(ctx context.Context, app, name string) error {
 	pods := g.client.CoreV1().Pods(g.namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
@@ -179,7 +179,6 @@ func (g *gardener) retire(ctx context.Context, app, name string) error {
 	return nil
 }
 
-// collect deletes all copies but these.
 func (g *gardener) collect(ctx context.Context, needed ...string) error {
 	secrets, err := g.client.CoreV1().Secrets(g.namespace).List(ctx, metav1.ListOptions{LabelSelector: "copy=immutable"})
 	if err != nil {

@@ -25,7 +25,7 @@ func makeNamespace(t *testing.T, client kubernetes.Interface, name string) {
 	}
 }
 
-// configure makes a configuration that is written as people do.
+// configure creates a configuration from YAML.
 func configure(t *testing.T, client versioned.Interface, namespace, text string) {
 	t.Helper()
 	configuration, err := configv1alpha1.Decode([]byte(text))
@@ -56,7 +56,7 @@ func newSigner(t *testing.T, namespace, name string) *pki.Pair {
 	return ca
 }
 
-// consent is the annotation of what the configuration "service" may use.
+// consent is the annotation that permits the configuration "service" to use an object.
 var consent = map[string]string{trust.AnnotationConfiguration: "service"}
 
 func tlsSecret(t *testing.T, namespace, name string, pair *pki.Pair) *corev1.Secret {

@@ -26,13 +26,13 @@ import (
 
 const (
 	systemNamespace = installation.Namespace
-	// patience bounds every wait. Most of them take seconds; it is long so that a slow machine fails no test.
+	// patience bounds every wait. Most waits take seconds. It is long so that no test fails on a slow machine.
 	patience = 4 * time.Minute
-	// testsAtOnce is how many tests run side by side: most of the time each of them waits for processes of its own.
+	// testsAtOnce is how many tests run in parallel. Each mostly waits for its own processes.
 	testsAtOnce = 16
 )
 
-// plane is a control plane. Installation is nil where certrotation is not installed.
+// plane is a control plane. Installation is nil if certrotation is not installed.
 type plane struct {
 	*cluster.Cluster
 	*installation.Installation
@@ -43,13 +43,13 @@ type plane struct {
 	program string
 }
 
-// sharedPlane is a plane that the first test that needs it starts, and TestMain stops.
+// sharedPlane is started by the first test that needs it, and stopped by TestMain.
 type sharedPlane struct {
-	// controllerManager says whether kube-controller-manager runs.
+	// controllerManager means that kube-controller-manager runs.
 	controllerManager bool
-	// install says what is installed, nil for our own kinds and nothing else.
+	// install configures certrotation. nil installs only the CustomResourceDefinitions.
 	install *installation.Config
-	// manifests are applied before it is installed.
+	// manifests are applied before the installation.
 	manifests []string
 
 	once  sync.Once
@@ -59,15 +59,16 @@ type sharedPlane struct {
 }
 
 var (
-	// barePlane serves our own kinds. Its tests run what they need of certrotation, each for its own namespace.
+	// barePlane serves our own kinds. Its tests run the parts of certrotation that they need, each for its own
+	// namespace.
 	barePlane = &sharedPlane{controllerManager: true}
-	// restingPlane has certrotation, whose controller acts in its own namespace only: what tests make stays as they made it. They run
-	// one after the other.
+	// restingPlane has certrotation with a controller that acts in its own namespace only, so objects of tests
+	// stay unchanged. Its tests run one after the other.
 	restingPlane = &sharedPlane{install: &installation.Config{
 		ServeFlags:      []string{"--shutdown-watch-termination-grace-period=1s"},
 		ControllerFlags: []string{"--namespaces=" + systemNamespace, "--leader-elect=false"},
 	}}
-	// workingPlane has certrotation with everything that can be switched on, in all managed namespaces.
+	// workingPlane has certrotation with all optional features, in all managed namespaces.
 	workingPlane = &sharedPlane{
 		controllerManager: true,
 		install: &installation.Config{ControllerFlags: []string{
@@ -78,7 +79,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Somebody who gives the flag -parallel overrides it.
+	// The flag -parallel overrides it.
 	if err := flag.Set("test.parallel", fmt.Sprint(testsAtOnce)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -93,7 +94,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// use returns the plane for a test, and keeps the logs if that fails.
+// use returns the plane for a test, and keeps its logs if the test fails.
 func (s *sharedPlane) use(t *testing.T) *plane {
 	t.Helper()
 	s.once.Do(func() {
@@ -124,7 +125,7 @@ func (s *sharedPlane) start(ctx context.Context) (*plane, error) {
 	}
 	c, err := cluster.Start(ctx, cluster.Config{
 		Dir: s.dir, ControllerManager: s.controllerManager,
-		// Besides those of package cluster.
+		// In addition to those of package cluster.
 		ControllerManagerFlags: []string{"--controllers=deployment-controller,replicaset-controller"},
 	})
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *sharedPlane) prepare(ctx context.Context, p *plane) (err error) {
 		return err
 	}
 	p.program = filepath.Join(root, "bin", "certrotation")
-	// go's test cache takes for an input what a test looks at, and not what it runs.
+	// Stat the programs: go's test cache tracks files that a test opens or stats, not programs that it runs.
 	for program, target := range map[string]string{p.program: "build", p.Tool("kubectl"): "tools"} {
 		if _, err := os.Stat(program); err != nil {
 			return fmt.Errorf("%s is not built, run `make %s`: %w", program, target, err)
@@ -170,7 +171,7 @@ func (s *sharedPlane) prepare(ctx context.Context, p *plane) (err error) {
 	return p.Install(ctx)
 }
 
-// stop ends the plane and removes its directory. It does nothing for one that no test has used.
+// stop stops the plane and removes its directory. It does nothing if no test has used the plane.
 func (s *sharedPlane) stop() error {
 	var err error
 	if s.plane != nil {
@@ -179,7 +180,6 @@ func (s *sharedPlane) stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// apply applies a file of manifests.
 func (p *plane) apply(ctx context.Context, manifest string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *plane) apply(ctx context.Context, manifest string) error {
 	return err
 }
 
-// kubectl runs kubectl as a user with that kubeconfig and returns what it printed.
+// kubectl runs kubectl with a kubeconfig and returns its output.
 func (p *plane) kubectl(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), p.Tool("kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
@@ -197,7 +197,6 @@ func (p *plane) kubectl(t *testing.T, kubeconfig string, args ...string) (string
 	return string(out), err
 }
 
-// mustKubectl runs kubectl as the administrator.
 func (p *plane) mustKubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := p.kubectl(t, p.Kubeconfig(), args...)
@@ -209,7 +208,8 @@ func (p *plane) mustKubectl(t *testing.T, args ...string) string {
 
 var healthLine = regexp.MustCompile(`"Serving health and metrics" address="([^"]+)"`)
 
-// healthAddress is where the newest start of a process serves health and metrics, on a port that the kernel has chosen.
+// healthAddress returns the address for health and metrics of the latest start of a process. The kernel chooses
+// its port.
 func healthAddress(p *cluster.Process) (string, error) {
 	line := healthLine.FindStringSubmatch(p.Printed())
 	if line == nil {
@@ -218,14 +218,14 @@ func healthAddress(p *cluster.Process) (string, error) {
 	return line[1], nil
 }
 
-// eventually waits until a condition holds, and fails with its last reason.
+// eventually waits until a condition holds, and fails with its last error.
 func eventually(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := condition(ctx)
 		if last == nil || err == nil || ctx.Err() == nil {
-			// What is cut off by the end of the time says nothing.
+			// An error caused by the end of the wait says nothing.
 			last = err
 		}
 		return err == nil, nil

@@ -73,7 +73,7 @@ func testPodThatIsReplaced(t *testing.T, s *podStage) {
 func testPodsScaledToZero(t *testing.T, s *podStage) {
 	a, b, server := s.run(t, "client", "a"), s.run(t, "client", "b"), s.run(t, "server", "s")
 	s.configured(t, a, b, server)
-	// That the selector chooses what is meant has to be known before nobody is there.
+	// A record must show that the selector has chosen pods before the last of them is gone.
 	eventually(t, "it is recorded that the selector has chosen pods", func(ctx context.Context) error {
 		records, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -90,7 +90,7 @@ func testPodsScaledToZero(t *testing.T, s *podStage) {
 	b.gone(t)
 	before := s.rotate(t)
 	s.stable(t, before, server)
-	// The next one loads what is published now.
+	// The next pod loads what is published now.
 	s.stable(t, "", s.run(t, "client", "c"), server)
 }
 
@@ -103,7 +103,7 @@ func testPodsRelabelled(t *testing.T, s *podStage) {
 	b.relabel(t)
 	c.relabel(t)
 	s.waitsFor(t, "", "clients/b", "clients/c")
-	// It counts by the roster alone, and reports as before.
+	// The pod counts by the roster alone, and reports as before.
 	c.acknowledged(t)
 	s.waitsFor(t, "", "clients/b")
 	b.gone(t)
@@ -130,7 +130,7 @@ func testPodThatHasNotBegun(t *testing.T, s *podStage) {
 	s.stable(t, before, a, server, pending)
 }
 
-// testPodsNeverSeen: a selector that has never chosen a pod may choose the wrong ones.
+// testPodsNeverSeen: a selector that has never chosen a pod may be wrong.
 func testPodsNeverSeen(t *testing.T, s *podStage) {
 	server := s.run(t, "server", "s")
 	configure(t, s.own, s.namespace, podsConfiguration)
@@ -159,7 +159,7 @@ func testPodsNeverSeen(t *testing.T, s *podStage) {
 	}
 }
 
-// testPodsThatCome: a workload that is scaled up in flight has members that count as soon as they run.
+// testPodsThatCome: the new members of a workload that is scaled up in flight count as soon as they run.
 func testPodsThatCome(t *testing.T, s *podStage) {
 	a, server := s.run(t, "client", "a"), s.run(t, "server", "s")
 	s.configured(t, a, server)

@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// podsConfiguration is a PKI whose verifiers are the pods of one workload and whose holders are those of another.
+// podsConfiguration is a PKI with the pods of one workload as verifiers and the pods of another as holders.
 const podsConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: web}
@@ -42,15 +42,15 @@ spec:
       evidence: {kind: acknowledgement}
 `
 
-// podStage is a namespace in which pods are the members. There is no kubelet: the test says what runs.
+// podStage is a namespace with pods as members. There is no kubelet: the test writes the status of the pods.
 type podStage struct {
 	*plane
 
 	namespace string
 }
 
-// TestPods takes trust domains whose members are pods through the protocol, on a real kube-apiserver, with serve and the
-// controller as processes. Pods report with the tokens that kubelet would give them.
+// TestPods rotates trust domains whose members are pods, on a real kube-apiserver, with serve and the controller
+// as processes. Pods report with the tokens that kubelet would give them.
 func TestPods(t *testing.T) {
 	t.Parallel()
 	p := workingPlane.use(t)
@@ -103,14 +103,15 @@ func (p *plane) podStage(t *testing.T, namespace string) *podStage {
 	return &podStage{plane: p, namespace: namespace}
 }
 
-// configured makes the PKI and has the given pods report until it is complete.
+// configured creates the PKI, and reports for the given pods until it is complete.
 func (s *podStage) configured(t *testing.T, pods ...*runningPod) {
 	t.Helper()
 	configure(t, s.own, s.namespace, podsConfiguration)
 	s.stable(t, "", pods...)
 }
 
-// rotate asks for a rotation, and returns the CA that is to be replaced when the next one is published.
+// rotate requests a rotation and waits until the next CA is published. It returns the fingerprint of the active
+// CA.
 func (s *podStage) rotate(t *testing.T) (before string) {
 	t.Helper()
 	rotations := s.own.CertrotationV1alpha1().CertificateRotations(s.namespace)
@@ -138,7 +139,7 @@ func (s *podStage) signer(t *testing.T) *v1alpha1.CertificateRotation {
 	return signer
 }
 
-// waitsFor waits until the rotation holds for exactly these members, and says so of the first one with a text.
+// waitsFor waits until exactly these members block the rotation, and the messages of the blockers contain a text.
 func (s *podStage) waitsFor(t *testing.T, says string, members ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the rotation holds for %v", members), func(ctx context.Context) error {

@@ -33,10 +33,11 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// reviews is where kube-apiserver brings them.
+// reviews is the path to which kube-apiserver sends admission reviews.
 const reviews = "/apis/certrotation.dev/v1alpha1/reviews"
 
-// TestBorders has strangers at the port of serve, which runs with its own rights behind the manifests of manifests/base.
+// TestBorders sends unauthorized requests to the port of serve. serve runs with its own rights and the manifests
+// of manifests/base.
 func TestBorders(t *testing.T) {
 	d := newDemo(t, "borders")
 	configurations := d.own.ConfigV1alpha1().RotationConfigurations(d.namespace)
@@ -54,7 +55,7 @@ func TestBorders(t *testing.T) {
 	t.Run("records", func(t *testing.T) { testNobodyWritesRecords(t, d) })
 }
 
-// removal is a review whose denial would name who depends on the bundle.
+// removal returns a review whose denial would name the members that depend on the bundle.
 func removal(t *testing.T, d *demo) []byte {
 	t.Helper()
 	bundle, err := d.client.CoreV1().ConfigMaps(d.namespace).Get(t.Context(), "service-ca-bundle", metav1.GetOptions{})
@@ -109,8 +110,8 @@ func testReviewsAreForKubeAPIServer(t *testing.T, d *demo) {
 	}
 }
 
-// testLargeReviews: the largest objects there are come through the aggregation layer too. The guard fails closed there, so an
-// edit that is let through was judged.
+// testLargeReviews: the aggregation layer passes the largest possible objects. The guard fails closed here, so it
+// has reviewed an allowed edit.
 func testLargeReviews(t *testing.T, d *demo) {
 	const namespace = "large"
 	if _, err := d.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -131,7 +132,7 @@ func testLargeReviews(t *testing.T, d *demo) {
 	}
 }
 
-// direct asks the port of serve itself, without a certificate.
+// direct requests from the port of serve itself, without a client certificate.
 func (d *demo) direct(t *testing.T, method, path string, headers http.Header, body []byte) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -155,7 +156,7 @@ func (d *demo) direct(t *testing.T, method, path string, headers http.Header, bo
 
 var questionsMetric = regexp.MustCompile(`(?m)^apiserver_request_total\{[^}]*resource="(?:tokenreviews|subjectaccessreviews)"[^}]*\} (\S+)$`)
 
-// questions is how often kube-apiserver was asked who somebody is or what they may do.
+// questions counts the TokenReviews and SubjectAccessReviews that kube-apiserver has answered.
 func (d *demo) questions(t *testing.T) float64 {
 	t.Helper()
 	metrics, err := installation.Scrape(t.Context(), d.AdminConfig(), d.AdminConfig().Host+"/metrics")
@@ -173,8 +174,8 @@ func (d *demo) questions(t *testing.T) float64 {
 	return sum
 }
 
-// testStrangersCostNothing knocks a hundred times, each time otherwise, so that no cache helps. A few questions are those of
-// others: the aggregator asks for OpenAPI meanwhile.
+// testStrangersCostNothing makes a hundred different requests, so that no cache helps. It tolerates a few reviews
+// for other requests, because the aggregator requests OpenAPI meanwhile.
 func testStrangersCostNothing(t *testing.T, d *demo) {
 	const knocks = 100
 	before := d.questions(t)
@@ -192,7 +193,7 @@ func testStrangersCostNothing(t *testing.T, d *demo) {
 	if asked := d.questions(t) - before; asked > knocks/10 {
 		t.Errorf("strangers had kube-apiserver asked %g times", asked)
 	}
-	// The metrics are asked for with tokens, so they cost something: but not without bound.
+	// Metrics requests with tokens cause reviews, but not without a bound.
 	before = d.questions(t)
 	began := time.Now()
 	for i := range knocks {
@@ -205,7 +206,8 @@ func testStrangersCostNothing(t *testing.T, d *demo) {
 	}
 }
 
-// testReporters: the right to acknowledge to a signer is not the right to speak for every member, and who is named is named.
+// testReporters: the right to acknowledge to a signer does not include the right to report for every member. The
+// record names the user who reported.
 func testReporters(t *testing.T, d *demo) {
 	role := func(name string, resourceNames ...string) *rbacv1.Role {
 		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
@@ -280,8 +282,8 @@ func (d *demo) as(t *testing.T, user string, groups ...string) versioned.Interfa
 	return client
 }
 
-// testNobodyWritesRecords: no role for people includes the records, with the guard or without it, and with it not even who may
-// do everything writes one.
+// testNobodyWritesRecords: no role for people permits to write records, with or without the guard. The guard also
+// refuses an administrator.
 func testNobodyWritesRecords(t *testing.T, d *demo) {
 	users := []string{}
 	for _, role := range []string{

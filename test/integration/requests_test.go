@@ -54,7 +54,7 @@ func testAcknowledge(t *testing.T, d *demo) {
 		name     string
 		change   func(*v1alpha1.Acknowledgement)
 		refused  func(error) bool
-		evidence []string // the processes that are recorded then
+		evidence []string // the recorded processes
 	}{
 		{name: "a process", change: func(*v1alpha1.Acknowledgement) {}, evidence: []string{"pod-1"}},
 		{name: "the same again", change: func(*v1alpha1.Acknowledgement) {}, evidence: []string{"pod-1"}},
@@ -123,7 +123,6 @@ func testRotate(t *testing.T, d *demo) {
 	}
 }
 
-// testWaive has a person decide that a member is not waited for.
 func testWaive(t *testing.T, d *demo) {
 	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
 	before := d.records(t)

@@ -35,18 +35,20 @@ const (
 	restartContent = "configmap.content.certrotation.dev/web-bundle"
 )
 
-// restartStage is a Deployment of pods that do not reload, on a real control plane. The test is its kubelets, and says what is due.
+// restartStage is a Deployment of pods that do not reload, on a real control plane. The test acts as kubelet, and
+// decides what is due.
 type restartStage struct {
 	*plane
 
-	// complete is set when the rule was told that the workload is done.
+	// complete is set when the rule learns that the workload is complete.
 	complete atomic.Bool
 	told     *events.FakeRecorder
 	restarts *workload.Controller
 }
 
-// TestRestartOfADeployment: without the right to it nothing is restarted, and the record says which command gives it. With it
-// the template is written once, and followed until each pod was made of it, whoever scales meanwhile.
+// TestRestartOfADeployment: without the right to restart nothing restarts, and the record names the command that
+// grants it. With the right the controller writes the template once. It follows the rollout until each pod has the
+// new template, even if the Deployment is scaled meanwhile.
 func TestRestartOfADeployment(t *testing.T) {
 	t.Parallel()
 	s := newRestartStage(t, barePlane.use(t))
@@ -126,7 +128,6 @@ func newRestartStage(t *testing.T, p *plane) *restartStage {
 	return s
 }
 
-// permit gives the controller a Role.
 func (s *restartStage) permit(t *testing.T, role *rbacv1.Role) {
 	t.Helper()
 	if _, err := s.client.RbacV1().Roles(restarted).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
@@ -146,7 +147,7 @@ func (s *restartStage) give(t *testing.T, kind, name string) {
 	}
 }
 
-// bind gives the right as the owner of a namespace does, with the role of the manifests.
+// bind grants the right as the owner of a namespace does, with the role of the manifests.
 func (s *restartStage) bind(t *testing.T) {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
@@ -167,7 +168,7 @@ func (s *restartStage) bind(t *testing.T) {
 	s.give(t, "ClusterRole", restartRole)
 }
 
-// deploy makes the Deployment and waits until its pods run with the former content.
+// deploy creates the Deployment and waits until its pods run with the former content.
 func (s *restartStage) deploy(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app": "client"}
@@ -199,7 +200,7 @@ func (s *restartStage) deployment(ctx context.Context) (*appsv1.Deployment, erro
 	return s.client.AppsV1().Deployments(restarted).Get(ctx, "client", metav1.GetOptions{})
 }
 
-// kubelets have each pod be ready.
+// kubelets marks each pod as ready.
 func (s *restartStage) kubelets(ctx context.Context) error {
 	pods, err := s.client.CoreV1().Pods(restarted).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -227,7 +228,7 @@ func (s *restartStage) scale(t *testing.T, replicas int) {
 	}
 }
 
-// held is what the records say of restarts.
+// held returns what the records say about a refused restart.
 func (s *restartStage) held(ctx context.Context) (string, error) {
 	records, err := s.own.ConfigV1alpha1().RotationRecords(restarted).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -252,7 +253,7 @@ func (s *restartStage) waitsForTheRight(t *testing.T) {
 	})
 }
 
-// ended looks at what a restart leaves behind: two templates, one event, no record.
+// ended checks what a restart leaves behind: two templates, one event of each kind, no record.
 func (s *restartStage) ended(t *testing.T) {
 	t.Helper()
 	sets, err := s.client.AppsV1().ReplicaSets(restarted).List(t.Context(), metav1.ListOptions{})

@@ -20,17 +20,17 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// runningPod is a pod with one container, of which the test says that it runs.
+// runningPod is a pod with one container. The test writes its status.
 type runningPod struct {
 	stage *podStage
 	pod   *corev1.Pod
 	// own reports with the token of the pod.
 	own versioned.Interface
-	// starts of its container so far.
+	// starts counts the starts of its container.
 	starts int
 }
 
-// pod makes a pod of a workload that is bound to a node, without anything running.
+// pod creates a pod of a workload that is bound to a node but not started.
 func (s *podStage) pod(t *testing.T, app, name string) *runningPod {
 	t.Helper()
 	pod, err := s.client.CoreV1().Pods(s.namespace).Create(t.Context(), &corev1.Pod{
@@ -59,7 +59,6 @@ func (s *podStage) pod(t *testing.T, app, name string) *runningPod {
 	return &runningPod{stage: s, pod: pod, own: own}
 }
 
-// run makes a pod of a workload whose container runs.
 func (s *podStage) run(t *testing.T, app, name string) *runningPod {
 	t.Helper()
 	out := s.pod(t, app, name)
@@ -67,7 +66,7 @@ func (s *podStage) run(t *testing.T, app, name string) *runningPod {
 	return out
 }
 
-// start has the status say that the container was started.
+// start writes a status with a started container.
 func (p *runningPod) start(t *testing.T) {
 	t.Helper()
 	pods := p.stage.client.CoreV1().Pods(p.stage.namespace)
@@ -75,7 +74,8 @@ func (p *runningPod) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A status has no fractions of a second: what is reported in the second of the start would be of before or after it.
+	// A status has a resolution of seconds. The order of a report and a start in the same second would be
+	// ambiguous.
 	eventually(t, "another second", func(context.Context) error {
 		if now := time.Now(); p.starts > 0 && now.Truncate(time.Second).Equal(p.startedAt().Truncate(time.Second)) {
 			return fmt.Errorf("it is %s", now)
@@ -122,13 +122,12 @@ func (p *runningPod) acknowledge(ctx context.Context) error {
 	return err
 }
 
-// acknowledged waits until the report of the pod is taken.
 func (p *runningPod) acknowledged(t *testing.T) {
 	t.Helper()
 	eventually(t, "pod "+p.pod.Name+" reports", p.acknowledge)
 }
 
-// anchors are the fingerprints of what the bundle publishes.
+// anchors returns the fingerprints of the anchors in the bundle.
 func (s *podStage) anchors(ctx context.Context) ([]string, error) {
 	bundle, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "web-bundle", metav1.GetOptions{})
 	if err != nil {
@@ -145,7 +144,7 @@ func (s *podStage) anchors(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// deleted asks for the end of the pod, which its node has to confirm.
+// deleted deletes the pod. Its node must still confirm the end.
 func (p *runningPod) deleted(t *testing.T) {
 	t.Helper()
 	if err := p.stage.client.CoreV1().Pods(p.stage.namespace).Delete(t.Context(), p.pod.Name, metav1.DeleteOptions{}); err != nil {
@@ -162,7 +161,6 @@ func (p *runningPod) gone(t *testing.T) {
 	}
 }
 
-// relabel takes the pod out of its workload.
 func (p *runningPod) relabel(t *testing.T) {
 	t.Helper()
 	patch := []byte(`{"metadata":{"labels":{"app":"removed"}}}`)

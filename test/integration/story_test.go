@@ -58,26 +58,26 @@ spec:
 `
 )
 
-// plot says what a story is to be.
 type plot struct {
 	namespace string
-	// aggregated says whether the leaves and the bundle are collected in an aggregate. A worker of its own writes it,
-	// beside the one of the trust domain.
+	// aggregated means that an aggregate collects the leaves and the bundle. A separate worker writes the
+	// aggregate.
 	aggregated bool
-	// eager members load what is new at once, while the controller still works. Others lag behind: they load one thing at
-	// a time, when the controller has done all that it may do without them.
+	// eager members load news at once, while the controller still works. Other members lag behind: they load one
+	// thing at a time, when the controller can do nothing without them.
 	eager bool
 	fault fault
-	// at is the number of the write that the fault befalls, from 1.
+	// at is the number of the write that meets the fault, from 1.
 	at int
-	// statuses says that these are the writes of statuses, and not all the others. A worker of its own writes them too.
+	// statuses means that the fault meets writes of statuses instead of the other writes. A separate worker writes
+	// the statuses.
 	statuses bool
 }
 
-// ordered says whether the writes that the faults befall are always the same, one after the other.
+// ordered reports whether the writes that meet faults always have the same order.
 func (p *plot) ordered() bool { return !p.aggregated && !p.statuses }
 
-// story is one trust domain from nothing through a full rotation, in a namespace of its own with a controller of its own.
+// story is one trust domain from nothing through a full rotation. It has its own namespace and its own controller.
 type story struct {
 	*fleet
 
@@ -91,11 +91,10 @@ type story struct {
 	configurations configlisters.RotationConfigurationNamespaceLister
 	records        configlisters.RotationRecordNamespaceLister
 
-	// changed holds one entry if anything has changed in the namespace since it was looked at.
+	// changed holds one entry if the namespace has changed since the last look.
 	changed chan struct{}
 }
 
-// newStory makes the namespace and starts the controller.
 func (p *plane) newStory(t *testing.T, told plot) *story {
 	t.Helper()
 	out := &story{
@@ -121,12 +120,12 @@ func (s *story) startController(program string) {
 		Args: []string{
 			"controller", "--kubeconfig", s.proxy.kubeconfig(s.t, dir), "--leader-elect=false", "--inject-ca=false",
 			"--metrics-bind-address=127.0.0.1:0", "--allowed-cidrs=127.0.0.0/8",
-			// Other stories are told at the same time, with controllers of their own.
+			// Other stories run in parallel, with controllers of their own.
 			"--namespaces=" + s.namespace,
 		},
 	})
 	s.proxy.kill = func() error { return errors.Join(s.controller.Kill(), s.controller.Start()) }
-	// Before the proxy closes, which waits for the watches of the controller.
+	// Kill the controller before the proxy closes, because the proxy waits for the controller's watches.
 	s.t.Cleanup(func() {
 		if err := s.controller.Kill(); err != nil {
 			s.t.Errorf("kill the controller: %v", err)
@@ -137,7 +136,7 @@ func (s *story) startController(program string) {
 	}
 }
 
-// watch keeps what is in the namespace up to date, past the proxy.
+// watch follows the objects of the namespace, bypassing the proxy.
 func (s *story) watch() {
 	s.t.Helper()
 	core := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
@@ -176,10 +175,10 @@ func (s *story) watch() {
 	own.WaitForCacheSync(ctx.Done())
 }
 
-// rootCA is the ConfigMap that kube-controller-manager makes in each namespace, sooner or later.
+// rootCA is the ConfigMap that kube-controller-manager eventually makes in each namespace.
 const rootCA = "kube-root-ca.crt"
 
-// now returns what is known of the namespace.
+// now returns the cached objects of the namespace, without rootCA.
 func (s *story) now() objects {
 	out := objects{
 		secrets: listed(s.t, s.secrets.List), configMaps: listed(s.t, s.configMaps.List),
@@ -189,7 +188,6 @@ func (s *story) now() objects {
 	return out
 }
 
-// listed are the objects of a lister by name.
 func listed[T metav1.Object](t *testing.T, list func(labels.Selector) ([]T, error)) map[string]T {
 	t.Helper()
 	all, err := list(labels.Everything())
@@ -203,7 +201,8 @@ func listed[T metav1.Object](t *testing.T, list func(labels.Selector) ([]T, erro
 	return out
 }
 
-// assess asks the model. The number of what is left to do with the aggregates is the last result.
+// assess builds and assesses the trust domain. The last result is the number of actions and blockers of the
+// aggregates.
 func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int) {
 	sources := &inventory.Sources{Namespace: namespace}
 	for name, secret := range o.secrets {
@@ -234,8 +233,8 @@ func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int
 	return d, trust.Assess(d, time.Now()), left
 }
 
-// settle lets the members work until the domain rests: with a CA other than before, which is in its bundle alone, and
-// nothing to do for anybody.
+// settle lets the members work until the domain is at rest. Then it has a CA other than before, which is the only
+// anchor of its bundle, and nothing is left to do.
 func (s *story) settle(before string) objects {
 	s.t.Helper()
 	timeout := time.NewTimer(patience)
@@ -282,7 +281,7 @@ func rests(d *trust.Domain, a *trust.Assessment, before string) bool {
 	return a.Stage == trust.Stable && len(a.Actions)+len(a.Blockers)+len(a.Problems)+len(d.Requests) == 0 && len(d.Bundle.Anchors) == 1
 }
 
-// ready says whether the status of the configuration tells that all is well.
+// ready reports whether the configuration is Ready and its trust domain Stable.
 func (o objects) ready() bool {
 	configuration := o.configurations["web"]
 	if configuration == nil {
@@ -293,14 +292,12 @@ func (o objects) ready() bool {
 		len(domains) == 1 && domains[0].Stage == string(trust.Stable)
 }
 
-// active is the fingerprint of the active CA.
 func (s *story) active(o objects) string {
 	s.t.Helper()
 	d, _, _ := o.assess(s.namespace)
 	return string(d.Signer.Active.Fingerprint)
 }
 
-// request asks for a rotation as the subresource does.
 func (s *story) request() {
 	s.t.Helper()
 	asked, err := record.OfRequest(s.namespace, "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "person")
@@ -321,7 +318,7 @@ func (s *story) annotate(secret, value, annotation string) {
 	}
 }
 
-// writes is the number of writes of the controller so far, and how many of them were stored.
+// writes returns the number of writes of the controller, and how many of them were stored.
 func (s *story) writes() (all, stored int) {
 	s.t.Helper()
 	writes, stored, err := s.proxy.written()
@@ -334,7 +331,7 @@ func (s *story) writes() (all, stored int) {
 	return len(writes), stored
 }
 
-// describe says for a failure how far the story has come.
+// describe returns the progress of the story, for a failure.
 func (s *story) describe(o objects) string {
 	writes, stored, err := s.proxy.written()
 	_, a, left := o.assess(s.namespace)

@@ -23,12 +23,12 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// trustBundleTemplate makes a ClusterTrustBundle of the ConfigMap of a bundle, as docs/cabundles.md has it.
+// trustBundleTemplate makes a ClusterTrustBundle from the ConfigMap of a bundle, as in docs/cabundles.md.
 const trustBundleTemplate = `{"apiVersion": "certificates.k8s.io/v1", "kind": "ClusterTrustBundle",` +
 	` "metadata": {"name": "%s", "annotations": {"certrotation.dev/inject-ca-from": "{{.metadata.namespace}}/{{.metadata.name}}"}},` +
 	` "spec": {"signerName": "%s", "trustBundle": {{index .data "ca-bundle.crt" | printf "%%q"}}}}`
 
-// trustBundleSigners are the signers of the ClusterTrustBundles that the configuration names.
+// trustBundleSigners are the signer names of the ClusterTrustBundles that the configuration names.
 var trustBundleSigners = map[string]string{"hook": "", "certrotation.dev:ca-bundles:hook": "certrotation.dev/ca-bundles"}
 
 // makeTrustBundles makes the ClusterTrustBundles of the webhook, and one that its configuration does not name.
@@ -51,7 +51,7 @@ func (w *hookWorld) makeTrustBundles(t *testing.T) {
 	}
 }
 
-// trustBundlesHold says whether the ClusterTrustBundles hold the anchors of the bundle.
+// trustBundlesHold returns nil if the ClusterTrustBundles have the anchors of the bundle.
 func (w *hookWorld) trustBundlesHold(ctx context.Context) error {
 	bundle, err := w.client.CoreV1().ConfigMaps(hookNamespace).Get(ctx, "hook-bundle", metav1.GetOptions{})
 	if err != nil {
@@ -69,13 +69,13 @@ func (w *hookWorld) trustBundlesHold(ctx context.Context) error {
 	return nil
 }
 
-// history is what ClusterTrustBundles have held, in order.
+// history has the observed versions of the ClusterTrustBundles, in order.
 type history struct {
 	mu   sync.Mutex
 	seen []certificatesv1.ClusterTrustBundle
 }
 
-// followTrustBundles notes what each ClusterTrustBundle holds until ctx ends.
+// followTrustBundles records each version of the ClusterTrustBundles until ctx ends.
 func (w *hookWorld) followTrustBundles(ctx context.Context, t *testing.T, running *sync.WaitGroup) *history {
 	t.Helper()
 	list, err := w.client.CertificatesV1().ClusterTrustBundles().List(ctx, metav1.ListOptions{})
@@ -108,7 +108,7 @@ func (w *hookWorld) followTrustBundles(ctx context.Context, t *testing.T, runnin
 	return out
 }
 
-// reach waits until the watch has told what the ClusterTrustBundles hold now.
+// reach waits until the watch has shown the present ClusterTrustBundles.
 func (h *history) reach(t *testing.T, w *hookWorld) {
 	t.Helper()
 	eventually(t, "the watch tells of the last write", func(ctx context.Context) error {
@@ -130,8 +130,8 @@ func (h *history) reach(t *testing.T, w *hookWorld) {
 	})
 }
 
-// wantOverlap: each write kept an anchor of what was there before, added the next one first, and the one that nobody named was
-// never written.
+// wantOverlap asserts that each write kept an earlier anchor, and did not add and remove anchors at once. No write
+// may change the ClusterTrustBundle that the configuration does not name.
 func (h *history) wantOverlap(t *testing.T, rotations int) {
 	t.Helper()
 	before := map[string][]*pki.Certificate{}
@@ -160,7 +160,6 @@ func (h *history) wantOverlap(t *testing.T, rotations int) {
 	}
 }
 
-// overlap counts the certificates that are in both.
 func overlap(a, b []*pki.Certificate) int {
 	count := 0
 	for _, x := range a {
@@ -173,7 +172,8 @@ func overlap(a, b []*pki.Certificate) int {
 	return count
 }
 
-// wantNotFound: who lists a resource that is not served learns it by this answer, which controller/cabundle goes by.
+// wantNotFound: kube-apiserver answers NotFound for a resource that it does not serve. controller/cabundle relies
+// on that.
 func (w *hookWorld) wantNotFound(t *testing.T) {
 	t.Helper()
 	client, err := metadata.NewForConfig(metadata.ConfigFor(w.AdminConfig()))

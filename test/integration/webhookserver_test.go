@@ -46,33 +46,32 @@ spec:
       pods: {selector: {matchLabels: {app: guard}}, containerPort: %d}
       minimumDelay: 3s
 `
-	// heldFor is how long a rotation is seen to wait: longer than minimumDelay.
+	// heldFor is how long a rotation must hold. It is longer than minimumDelay.
 	heldFor = 5 * time.Second
 )
 
-// guardWorld is a webhook server of two pods behind an address that leads each connection to the next of them, with the PKI of
-// the preset. There is no kubelet: the test says what runs, and serves where the pods would.
+// guardWorld is a webhook server of two pods with the PKI of the preset. Its address leads to the pods in turn.
+// There is no kubelet: the test writes the status of the pods, and serves at their addresses.
 type guardWorld struct {
 	*hookWorld
 
 	pods []*hookServer
 }
 
-// TestWebhookServerPreset: a webhook that fails closed is called all the time, while its CA is rotated and its leaf renewed. No call
-// fails. While the target is given nothing, a rotation holds and names it. On real nodes: TestWebhookIsCalledWhileItRotates of
-// test/e2e/pods.
+// TestWebhookServerPreset: a webhook that fails closed is called all the time, while its CA is rotated and its
+// leaf renewed. No call fails. While the target does not request the bundle, a rotation holds and names it.
+// TestWebhookIsCalledWhileItRotates of test/e2e/pods does the same on real nodes.
 func TestWebhookServerPreset(t *testing.T) {
 	t.Parallel()
 	playWebhookServer(t, "guard", 2, 3)
 }
 
-// TestExtendedWebhookServerPreset does so more often.
 func TestExtendedWebhookServerPreset(t *testing.T) {
 	t.Parallel()
 	playWebhookServer(t, "guard-extended", 10, 10)
 }
 
-// playWebhookServer takes a webhook through so many CAs, and so many renewals of the leaf with each of them.
+// playWebhookServer takes a webhook through several CAs, and renews the leaf several times with each of them.
 func playWebhookServer(t *testing.T, namespace string, cas, renewalsEach int) {
 	t.Helper()
 	w := &guardWorld{hookWorld: newHookWorld(t, namespace)}
@@ -108,7 +107,6 @@ func playWebhookServer(t *testing.T, namespace string, cas, renewalsEach int) {
 	}
 }
 
-// reviews are those of all pods.
 func (w *guardWorld) reviews() int64 {
 	var sum int64
 	for _, pod := range w.pods {
@@ -117,7 +115,6 @@ func (w *guardWorld) reviews() int64 {
 	return sum
 }
 
-// listenAsPods listens on the same port of each of so many addresses.
 func listenAsPods(t *testing.T, count int) []net.Listener {
 	t.Helper()
 	listeners := []net.Listener{listen(t, podIP(0)+":0")}
@@ -140,7 +137,7 @@ func listenAsPods(t *testing.T, count int) []net.Listener {
 
 func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
 
-// pod makes a pod of which the API server says that it runs, and serves at its address.
+// pod creates a pod with the status of a running one, and serves at its address.
 func (w *guardWorld) pod(t *testing.T, number int, listener net.Listener) *hookServer {
 	t.Helper()
 	server := newHookServer(t, w.plane, w.namespace, guardLeaf, listener)
@@ -176,12 +173,12 @@ func (w *guardWorld) pod(t *testing.T, number int, listener net.Listener) *hookS
 	return server
 }
 
-// member is the target as a member of the relying party.
+// member is the name of the target as a member of the relying party.
 func (w *guardWorld) member() string { return "ValidatingWebhookConfiguration." + w.namespace }
 
 func podIP(number int) string { return fmt.Sprintf("127.0.0.%d", number+1) }
 
-// balanced leads each connection to the next pod, as a Service does, and returns where.
+// balanced forwards each connection to the next pod, as a Service does, and returns its port.
 func (w *guardWorld) balanced(t *testing.T) (balancer int) {
 	t.Helper()
 	listener := listen(t, "127.0.0.1:0")
@@ -201,7 +198,6 @@ func (w *guardWorld) balanced(t *testing.T) (balancer int) {
 	return portOf(listener)
 }
 
-// forward copies both ways until either end is closed.
 func forward(conn net.Conn, to string) {
 	defer conn.Close()
 	pod, err := net.Dial("tcp", to)
@@ -219,7 +215,7 @@ func forward(conn net.Conn, to string) {
 	back.Wait()
 }
 
-// register makes the webhook configuration, which fails closed and asks for the bundle of the preset.
+// register creates the webhook configuration. It fails closed and requests the bundle of the preset.
 func (w *guardWorld) register(t *testing.T, port int) {
 	t.Helper()
 	_, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -243,7 +239,7 @@ func (w *guardWorld) register(t *testing.T, port int) {
 	}
 }
 
-// ask has the target ask for the bundle, or not.
+// ask sets the annotation with which the target requests the bundle, or removes it if value is "".
 func (w *guardWorld) ask(t *testing.T, value string) {
 	t.Helper()
 	configurations := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -261,7 +257,8 @@ func (w *guardWorld) ask(t *testing.T, value string) {
 	})
 }
 
-// held rotates the CA while the target does not ask for the bundle: a time that passes proves nothing. It returns the new CA.
+// held rotates the CA while the target does not request the bundle. The rotation must hold, however much time
+// passes. held returns the fingerprint of the new CA.
 func (w *guardWorld) held(t *testing.T) string {
 	t.Helper()
 	rotations := w.own.CertrotationV1alpha1().CertificateRotations(w.namespace)
@@ -301,7 +298,6 @@ func (w *guardWorld) held(t *testing.T) string {
 	return w.rotated(t, guardSigner, before.Status.Certificate.Fingerprint)
 }
 
-// leaf is the fingerprint of the one in the Secret.
 func (w *guardWorld) leaf(t *testing.T) pki.Fingerprint {
 	t.Helper()
 	secret, err := w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), guardLeaf, metav1.GetOptions{})
@@ -315,7 +311,8 @@ func (w *guardWorld) leaf(t *testing.T) pki.Fingerprint {
 	return fingerprintOf(chain[0])
 }
 
-// renew has the leaf renewed so often, each time when the pods present what was issued before and the webhook was called with it.
+// renew renews the leaf several times. Before each renewal the pods present the former leaf, and the webhook was
+// called with it.
 func (w *guardWorld) renew(t *testing.T, calls *calls, times int) {
 	t.Helper()
 	for range times {
@@ -337,7 +334,7 @@ func (w *guardWorld) renew(t *testing.T, calls *calls, times int) {
 	}
 }
 
-// wantEvidence: what the rotations went by is recorded of the target itself.
+// wantEvidence asserts that a record has the evidence of the target itself.
 func (w *guardWorld) wantEvidence(t *testing.T) {
 	t.Helper()
 	records, err := w.own.ConfigV1alpha1().RotationRecords(w.namespace).List(t.Context(), metav1.ListOptions{})

@@ -45,12 +45,12 @@ spec:
 // gateStage is a Deployment whose pods wait at a start gate for the bundle that their template names.
 type gateStage struct{ *podStage }
 
-// mountDelay is how long a pod is at its gate at least.
+// mountDelay is how long a pod stays at its gate at least.
 const mountDelay = 3 * time.Second
 
-// TestProgramsThatNeverReload takes pods that read their files only at start through a rotation: they are restarted once for
-// the new CA. One that starts later finds a later bundle than its template names, and starts with that. Only one that would
-// wait for ever, because somebody has removed what the bundle has replaced, has the template brought up to date.
+// TestProgramsThatNeverReload rotates a CA for pods that read their files only at start. They restart once for the
+// new CA. A pod that starts later finds a later bundle than its template names, and starts with it. The template
+// changes again only if a pod would wait forever, because the bundle no longer names its superseded contents.
 func TestProgramsThatNeverReload(t *testing.T) {
 	t.Parallel()
 	s := &gateStage{podStage: workingPlane.use(t).podStage(t, "started")}
@@ -101,7 +101,7 @@ func (s *gateStage) deleteOne(t *testing.T) {
 	})
 }
 
-// deploy makes the Deployment when there is a bundle, as a person would.
+// deploy creates the Deployment once a bundle exists, as a person would.
 func (s *gateStage) deploy(t *testing.T) {
 	t.Helper()
 	hash := ""
@@ -139,7 +139,6 @@ func (s *gateStage) deploy(t *testing.T) {
 	}
 }
 
-// published is the bundle as it is.
 func (s *gateStage) published(ctx context.Context) (contenthash.Content, error) {
 	bundle, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "web-bundle", metav1.GetOptions{})
 	if err != nil {
@@ -148,7 +147,7 @@ func (s *gateStage) published(ctx context.Context) (contenthash.Content, error) 
 	return contenthash.ContentOfConfigMap(bundle), nil
 }
 
-// start has scheduler and kubelets work until the test ends.
+// start runs the scheduler and the kubelets until the test ends.
 func (s *gateStage) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -156,7 +155,7 @@ func (s *gateStage) start(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for ticker := time.NewTicker(200 * time.Millisecond); ctx.Err() == nil; {
-			// What fails because somebody else was faster is done at the next turn.
+			// The next turn retries writes that conflict with another client.
 			_ = s.turn(ctx)
 			select {
 			case <-ctx.Done():
@@ -171,8 +170,8 @@ func (s *gateStage) start(t *testing.T) {
 	})
 }
 
-// turn binds pods, starts those whose gate finds the bundle that their template names, or a later one, and ends those that
-// were deleted.
+// turn binds pods, and starts those whose gate finds the bundle that their template names, or a later one. It ends
+// deleted pods.
 func (s *gateStage) turn(ctx context.Context) error {
 	pods := s.client.CoreV1().Pods(s.namespace)
 	content, err := s.published(ctx)
@@ -226,7 +225,7 @@ func (s *gateStage) available(ctx context.Context, want int32) error {
 	return nil
 }
 
-// changed says how often the Deployment was written since it was made, itself included.
+// changed asserts how often the spec of the Deployment was written, including its creation.
 func (s *gateStage) changed(t *testing.T, when string, want int64) {
 	t.Helper()
 	d, err := s.client.AppsV1().Deployments(s.namespace).Get(t.Context(), "client", metav1.GetOptions{})

@@ -33,7 +33,7 @@ func Leaf(t testing.TB, ca *pki.Pair) *pki.Pair {
 	return leaf
 }
 
-// Secret is the content of a Secret with a pair.
+// Secret returns the data of a Secret with a pair.
 func Secret(t testing.TB, pair *pki.Pair) map[string]string {
 	t.Helper()
 	key, err := pair.KeyPEM()
@@ -43,7 +43,7 @@ func Secret(t testing.TB, pair *pki.Pair) map[string]string {
 	return map[string]string{"tls.crt": string(pair.CertPEM()), "tls.key": string(key)}
 }
 
-// Bundle is the content of a ConfigMap of trust anchors.
+// Bundle returns the data of a ConfigMap with trust anchors.
 func Bundle(authorities ...*pki.Pair) map[string]string {
 	var certs []*pki.Certificate
 	for _, ca := range authorities {

@@ -1,10 +1,11 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeletvolume lays out directories for tests as kubelet does for Secrets and ConfigMaps: the files of each content
-// in a directory of its own, a link ..data to it that is replaced by one rename, and visible names that are links through it.
+// Package kubeletvolume lays out directories for tests as kubelet does for Secrets and ConfigMaps. The files of
+// each content are in a directory of their own. One rename replaces the link ..data to it, and the visible names
+// are links through ..data.
 //
-// It starts no goroutine. A Volume is changed by one goroutine at a time, and read by any.
+// It starts no goroutine. Only one goroutine at a time may change a Volume, any number may read it.
 package kubeletvolume
 
 import (
@@ -24,12 +25,12 @@ type Volume struct {
 	names map[string]bool
 }
 
-// New returns an empty volume that ends with the test. Nothing is in it before the first Swap.
+// New returns an empty volume that ends with the test. It has no files before the first Swap.
 func New(t testing.TB) *Volume {
 	return &Volume{Dir: t.TempDir(), names: map[string]bool{}}
 }
 
-// Path is where a key of the object is shown.
+// Path returns the path of a key of the object.
 func (v *Volume) Path(key string) string { return filepath.Join(v.Dir, key) }
 
 // Swap replaces the content.
@@ -67,7 +68,6 @@ func (v *Volume) swap(content map[string]string) error {
 	return os.RemoveAll(v.Path(former))
 }
 
-// show makes and removes the visible names.
 func (v *Volume) show(content map[string]string) error {
 	for key := range content {
 		if v.names[key] {

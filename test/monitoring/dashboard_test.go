@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDashboardIsFound: manifests/dashboard is one ConfigMap with the dashboard as it is in the file, which the sidecar of Grafana
-// finds by the label, and which keeps its name when the dashboard changes.
+// TestDashboardIsFound: manifests/dashboard is one ConfigMap with the unmodified dashboard file. The sidecar of
+// Grafana finds it by its label. Its name stays the same when the dashboard changes.
 func TestDashboardIsFound(t *testing.T) {
 	const dir, file = "../../manifests/dashboard", "certrotation.json"
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)

@@ -1,6 +1,6 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring holds what is installed for monitoring to what reads it. What the alerts and the dashboard ask Prometheus is
-// tested in hack/tools/prometheus.
+// Package monitoring checks the manifests for monitoring against the programs that read them.
+// hack/tools/prometheus tests the queries of the alerts and of the dashboard.
 package monitoring

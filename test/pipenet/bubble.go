@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Test runs a test in a bubble whose clock begins with the present: certificates that were made outside are valid.
+// Test runs a test in a bubble whose clock starts at the present time, so that certificates made outside are
+// valid.
 func Test(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	begun := time.Now().Round(0)

@@ -14,7 +14,7 @@ import (
 
 // conn is one end of a connection.
 type conn struct {
-	// The lock is that of both ends, and changed tells all who wait.
+	// mu is shared by both ends. changed wakes all waiting readers.
 	mu      *sync.Mutex
 	changed *sync.Cond
 	peer    *conn
@@ -27,7 +27,6 @@ type conn struct {
 	writing       deadline
 }
 
-// connect returns both ends of a new connection.
 func connect(address *net.TCPAddr) (client, server *conn) {
 	mu := &sync.Mutex{}
 	changed := sync.NewCond(mu)
@@ -60,7 +59,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. It never blocks. What is written to a peer that has closed is lost, and resets the connection.
+// Write implements net.Conn. It never blocks. Data written to a closed peer is lost, and resets the connection.
 func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +127,7 @@ func (c *conn) set(t time.Time, deadlines ...*deadline) error {
 		if t.IsZero() || d.over {
 			continue
 		}
-		// A timer that has fired may wait for the lock when another deadline is set.
+		// A fired timer may still wait for the lock when another deadline is set.
 		var timer *time.Timer
 		timer = time.AfterFunc(time.Until(t), func() {
 			c.mu.Lock()

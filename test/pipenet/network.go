@@ -19,7 +19,7 @@ type Network struct {
 	lastPort  uint16
 }
 
-// Listen listens on a port of 127.0.0.1 that nobody else gets.
+// Listen listens on an unused port of 127.0.0.1.
 func (n *Network) Listen() net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +43,7 @@ func (n *Network) nextAddress() *net.TCPAddr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), n.lastPort))
 }
 
-// DialContext connects to a listener, as a net.Dialer does.
+// DialContext connects to a listener, like a net.Dialer.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[address]

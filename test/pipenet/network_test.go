@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// ends returns both ends of a connection.
 func ends(t *testing.T, n *Network) (client, server net.Conn) {
 	t.Helper()
 	l := n.Listen()
@@ -43,7 +42,7 @@ func write(t *testing.T, conn net.Conn, text string) {
 	}
 }
 
-// fails wants an error of an operation.
+// fails checks that an operation returns the wanted error.
 func fails(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -54,7 +53,7 @@ func fails(t *testing.T, what string, err, want error) {
 func TestDataAndEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := ends(t, &Network{})
-		// More than a pipe without a buffer would take.
+		// More than an unbuffered pipe takes.
 		text := strings.Repeat("much ", 100_000)
 		write(t, client, text)
 		write(t, server, "an answer")

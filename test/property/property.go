@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fixedSeed is the seed if nobody asks for another one.
+// fixedSeed is the default seed.
 const fixedSeed = 20261121
 
-// seedFlag is rapid's. Its default, 0, lets rapid choose a random seed.
+// seedFlag is the name of rapid's flag. Its default, 0, lets rapid choose a random seed.
 const seedFlag = "rapid.seed"
 
 // Seed returns the seed of -rapid.seed, else of SEED, else the fixed one.
@@ -51,7 +51,7 @@ func Check(t rapid.TB, prop func(*rapid.T)) {
 	Search{}.Check(t, prop)
 }
 
-// Search is a Check with settings of its own. The zero value of a field is the default.
+// Search is a Check with its own settings. The zero value of a field is the default.
 type Search struct {
 	Seed          uint64
 	Checks, Steps int
@@ -61,7 +61,7 @@ type Search struct {
 // settings guards rapid's settings, which are flags of the whole test binary.
 var settings sync.Mutex
 
-// Check runs a property as rapid.Check does. Parallel tests run their properties one after the other.
+// Check runs a property as rapid.Check does. Properties of parallel tests run one after the other.
 func (s Search) Check(t rapid.TB, prop func(*rapid.T)) {
 	t.Helper()
 	settings.Lock()
@@ -83,7 +83,6 @@ func (s Search) Check(t rapid.TB, prop func(*rapid.T)) {
 	rapid.Check(t, prop)
 }
 
-// set sets a flag and returns a function that restores it.
 func set(t rapid.TB, name, value string) (restore func()) {
 	t.Helper()
 	before := flag.Lookup(name).Value.String()

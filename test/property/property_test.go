@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// draws returns what a property draws in its checks.
 func draws(t *testing.T, s Search) (out []int) {
 	t.Helper()
 	s.Check(t, func(t *rapid.T) { out = append(out, rapid.Int().Draw(t, "number")) })
@@ -54,7 +53,8 @@ func TestSeedDecides(t *testing.T) {
 	}
 }
 
-// TestFailureCanBeRepeated: what rapid prints leads to the failure with the first check, and no file is left.
+// TestFailureCanBeRepeated shows that the printed seed leads to the failure at the first check, and that no file is
+// left.
 func TestFailureCanBeRepeated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	checks := 0
@@ -92,7 +92,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// failure is a test that is meant to fail.
+// failure is a test that is expected to fail.
 type failure struct {
 	rapid.TB
 

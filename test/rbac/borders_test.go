@@ -15,7 +15,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// rendered are the roles and bindings that a kustomization makes. Namespaced kinds are read as those of the cluster, with their
+// rendered holds the roles and bindings of a kustomization. Namespaced ones are read as cluster-wide kinds with a
 // namespace.
 type rendered struct {
 	roles    []rbacv1.ClusterRole
@@ -55,28 +55,28 @@ func render(t *testing.T, dir string) *rendered {
 	return out
 }
 
-// Overlays with a component.
+// Overlays that add a component.
 const (
 	withCABundles = "../test/rbac/testdata/ca-bundles"
 	withWorkloads = "../test/rbac/testdata/workloads"
 )
 
-// installations are the kustomizations that install certrotation.
+// installations is how many of the first kustomizations install certrotation.
 const installations = 8
 
-// kustomizations are what is applied, installations first.
+// kustomizations are all kustomizations that users apply, installations first.
 var kustomizations = []string{
 	"base", "overlays/default", "overlays/ha", "overlays/openshift", "overlays/kubeadm", "overlays/namespaced", withCABundles, withWorkloads,
 	"samples/etcd-nodes", "samples/kubeadm-etcd", "samples/openshift-etcd", "samples/mtls-service", "samples/pods", "samples/webhook-server", "samples/hosted-etcd",
 }
 
-// given is a rule with its role, and the namespace of the binding; "" for the whole cluster.
+// given is a rule with its role and the namespace of the binding, "" for the whole cluster.
 type given struct {
 	role, namespace string
 	rule            *rbacv1.PolicyRule
 }
 
-// to lists what a ServiceAccount of certrotation gets by bindings to roles of the same kustomization.
+// to returns the rules that a ServiceAccount of certrotation gets by bindings and roles of the same kustomization.
 func (r *rendered) to(account string) []given {
 	var out []given
 	for i := range r.bindings {
@@ -104,7 +104,7 @@ func allows(r *rbacv1.PolicyRule, group, resource string, verbs ...string) bool 
 
 var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// TestNoWildcard: no role has a wildcard, which would grant what nobody has considered.
+// TestNoWildcard: a wildcard in a role would grant rights that no review has seen.
 func TestNoWildcard(t *testing.T) {
 	for _, dir := range kustomizations {
 		for _, role := range render(t, dir).roles {
@@ -122,7 +122,7 @@ func TestNoWildcard(t *testing.T) {
 	}
 }
 
-// TestServeWritesNoSecret: serve reads Secrets and ConfigMaps, and writes only records.
+// TestServeWritesNoSecret: serve reads Secrets and ConfigMaps, and writes only records and its leases.
 func TestServeWritesNoSecret(t *testing.T) {
 	for _, dir := range kustomizations[:installations] {
 		rules := render(t, dir).to("certrotation-serve")
@@ -143,7 +143,7 @@ func TestServeWritesNoSecret(t *testing.T) {
 	}
 }
 
-// TestNoPodsInTheCluster: pods are created where a namespace binds that, by a role that gives nothing else.
+// TestNoPodsInTheCluster: rights to create pods are bound in single namespaces, by a role that grants nothing else.
 func TestNoPodsInTheCluster(t *testing.T) {
 	for _, dir := range kustomizations {
 		r := render(t, dir)
@@ -176,9 +176,9 @@ func TestNoPodsInTheCluster(t *testing.T) {
 	}
 }
 
-// TestPatchesAreNamed: objects that are not ours may be patched by name only.
+// TestPatchesAreNamed: objects that certrotation does not own may be patched only by name.
 func TestPatchesAreNamed(t *testing.T) {
-	// Ours, or new ones.
+	// Owned or new objects.
 	unnamed := []string{"rotationconfigurations/status", "events"}
 	for _, dir := range kustomizations {
 		r := render(t, dir)
@@ -192,8 +192,9 @@ func TestPatchesAreNamed(t *testing.T) {
 	}
 }
 
-// TestCABundlesAreAskedFor: who is called for admissions, conversions and API groups, and whom pods are to believe, is changed by
-// a role of its own, which no installation has that does not ask for it. Without it there is our own APIService.
+// TestCABundlesAreAskedFor: only the role certrotation-ca-bundles may change CA bundles of webhooks, conversions and
+// APIServices, and ClusterTrustBundles. Installations get it only with the component. Without it certrotation may
+// change only its own APIService.
 func TestCABundlesAreAskedFor(t *testing.T) {
 	called := map[string]string{
 		"validatingwebhookconfigurations": "admissionregistration.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io",
@@ -233,8 +234,8 @@ func TestCABundlesAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestWorkloadsAreOfTheirNamespaces: templates are written by one role, which has the pods of workloads deleted and evicted besides, and
-// which no kustomization of certrotation gives to anybody: a namespace does, such as that of the sample hosted-etcd.
+// TestWorkloadsAreOfTheirNamespaces: only one role may patch pod templates of workloads. certrotation's own
+// kustomizations never bind it; a namespace does, such as the one of the sample hosted-etcd.
 func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 	const restarts = "certrotation-rollout-workloads"
 	for _, dir := range kustomizations {
@@ -263,7 +264,7 @@ func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 	}
 }
 
-// TestNamespacedMode: Secrets and ConfigMaps, and what is in namespaces, are given by namespace.
+// TestNamespacedMode: rights on Secrets, ConfigMaps and other namespaced objects are granted by namespace.
 func TestNamespacedMode(t *testing.T) {
 	r := render(t, "overlays/namespaced")
 	inCluster := []string{"nodes", "staticpodclasses", "apiservices"}
@@ -290,7 +291,8 @@ func TestNamespacedMode(t *testing.T) {
 	}
 }
 
-// TestEditConfiguresNoPKI: view and edit cannot change a PKI, and no role can write records or classes.
+// TestEditConfiguresNoPKI: view and edit must not change a PKI. No role may write classes, and no user's role may
+// write records.
 func TestEditConfiguresNoPKI(t *testing.T) {
 	r := render(t, "base")
 	const aggregate = "rbac.authorization.k8s.io/aggregate-to-"

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write the golden file")
 
 const manifests = "../../manifests"
 
-// TestRules compares every rule that is written in base, deployment, components and overlays, and the reason for it.
+// TestRules compares every rule in base, deployment, components and overlays, with its reason, to the reviewed list.
 func TestRules(t *testing.T) {
 	var out strings.Builder
 	for _, dir := range []string{"base", "deployment", "components", "overlays"} {
@@ -68,7 +68,7 @@ func manifestsIn(t *testing.T, dir string) []string {
 	return files
 }
 
-// documents of a file, with their comments.
+// documents returns the YAML documents of a file with their comments.
 func documents(t *testing.T, file string) []*yaml.Node {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -98,7 +98,6 @@ func field(node *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// describe writes a role or a binding down.
 func describe(t *testing.T, out io.Writer, file string, document *yaml.Node) {
 	t.Helper()
 	data, err := yaml.Marshal(document)
@@ -155,7 +154,6 @@ func name(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// text is a rule in one line.
 func text(r *rbacv1.PolicyRule) string {
 	verbs := strings.Join(r.Verbs, ",")
 	if len(r.NonResourceURLs) > 0 {

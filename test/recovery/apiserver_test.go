@@ -22,8 +22,8 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// TestSecretsOfKubeAPIServer reads what a real kube-apiserver has stored, after updates and a deletion, out of the data of
-// the etcd that it used.
+// TestSecretsOfKubeAPIServer reads what a real kube-apiserver has stored, after updates and a deletion, from the
+// data directory of its etcd.
 func TestSecretsOfKubeAPIServer(t *testing.T) {
 	dir := t.TempDir()
 	c := cluster.ForTest(t, func(cfg *cluster.Config) { cfg.Dir = dir })
@@ -52,7 +52,7 @@ func TestSecretsOfKubeAPIServer(t *testing.T) {
 	if err := plan.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	// The API has a revision 9, which this node has not seen.
+	// The API has a revision 9, which is not on this node's disk.
 	if _, err := os.Stat(m.Generation(9, 9)); err != nil {
 		t.Errorf("the recovery did not take the number of the latest revision in the API: %v", err)
 	}
@@ -70,7 +70,7 @@ func TestSecretsOfKubeAPIServer(t *testing.T) {
 	}
 }
 
-// store has the signer stored twice, with another key first, and a Secret that is deleted again.
+// store stores the signer twice, first with another key, and a Secret that it deletes again.
 func store(t *testing.T, client kubernetes.Interface, ca, former, leaf *pki.Pair) {
 	t.Helper()
 	ctx := t.Context()

@@ -26,7 +26,7 @@ import (
 	"certrotation.dev/test/cluster/heldport"
 )
 
-// member is a node on which the test does what kubelet would: it runs what the manifest says.
+// member is a node on which the test acts as kubelet: it runs what the manifest says.
 type member struct {
 	*disktest.Node
 	etcd *cluster.Process
@@ -49,7 +49,8 @@ func newMembers(t *testing.T, n int) []*member {
 	return members
 }
 
-// start runs the first container of the manifest, with the paths that its mounts stand for, on the ports that the test holds.
+// start runs the first container of the manifest, with mounts replaced by their host paths. The test holds its
+// ports.
 func (m *member) start(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(m.Manifest())
@@ -99,7 +100,6 @@ func (m *member) stop(t *testing.T) {
 	m.etcd = nil
 }
 
-// log is the end of what the member has logged.
 func (m *member) log() string {
 	if m.etcd == nil {
 		return "it does not run"
@@ -111,7 +111,7 @@ func (m *member) log() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// client connects to one member with the files of a client.
+// client connects to one member with a client's certificate.
 func (m *member) client(t *testing.T, caPEM, certPEM, keyPEM []byte) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.ClientURL}, TLS: clientConfig(t, caPEM, certPEM, keyPEM)})
@@ -135,7 +135,7 @@ func clientConfig(t *testing.T, caPEM, certPEM, keyPEM []byte) *tls.Config {
 	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
 }
 
-// refuses shows that neither side of a handshake between members accepts what has expired.
+// refuses checks that neither side of a handshake between members accepts an expired certificate.
 func (m *member) refuses(t *testing.T, ca, leaf *pki.Pair) {
 	t.Helper()
 	config := clientConfig(t, ca.Certificate.PEM(), leaf.CertPEM(), keyOf(t, leaf))
@@ -147,7 +147,7 @@ func (m *member) refuses(t *testing.T, ca, leaf *pki.Pair) {
 	} else if !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
 		t.Errorf("a member is not accepted because of %v, want that its certificate has expired", err)
 	}
-	// Who has no clock goes on, and learns by reading that the member does not accept it.
+	// A client that skips verification goes on, and learns by reading that the member refuses it.
 	config.InsecureSkipVerify = true
 	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", address)
 	if err == nil {
@@ -159,7 +159,7 @@ func (m *member) refuses(t *testing.T, ca, leaf *pki.Pair) {
 	}
 }
 
-// served is how often the member has begun to serve clients, which it does when it has a quorum.
+// served counts how often the member has begun to serve clients, which needs a quorum.
 func (m *member) served(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(m.etcd.LogFile())
@@ -169,15 +169,15 @@ func (m *member) served(t *testing.T) int {
 	return strings.Count(string(text), `"msg":"ready to serve client requests"`)
 }
 
-// patience is for what has to happen.
+// patience is how long to wait for what must happen.
 const patience = 5 * time.Minute
 
-// until waits for a condition, and fails with the last error of it.
+// until waits for a condition, and fails with its last error.
 func until(t *testing.T, what string, condition func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	// A request without a quorum is answered by etcd itself, after 7 s.
+	// etcd itself fails a request without a quorum after 7 s.
 	if err := cluster.Until(ctx, 200*time.Millisecond, time.Minute, condition); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -195,7 +195,7 @@ func linearizable(ctx context.Context, client *clientv3.Client, key, want string
 	return nil
 }
 
-// snapshot is every path below the directories of a node, with content, mode and target.
+// snapshot returns every path below the directories of a node, with content, mode and link target.
 func (m *member) snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

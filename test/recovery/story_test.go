@@ -24,8 +24,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestExpiredWhileOff is a cluster of three members that was off until every certificate of it had expired, the CA
-// included. Each node recovers alone.
+// TestExpiredWhileOff recovers a cluster of three members that was off until all of its certificates had expired,
+// the CA included. Each node recovers alone.
 func TestExpiredWhileOff(t *testing.T) {
 	key, err := pki.GenerateKey(pki.ECDSAP256)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	members := newMembers(t, 3)
 	form(t, members, disktest.AuthorityOf(t, key, signer, time.Now().Add(time.Hour)), map[string]*pki.Pair{"etcd-signer": ca, "etcd-client": client})
 
-	// The time passes: what is on the disks is of the same CA, and over.
+	// The certificates on the disks are of the same CA, and have expired.
 	for _, m := range members {
 		m.Install(7, 7, m.Files(ca, end))
 	}
@@ -52,7 +52,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	for _, m := range members {
 		m.start(t)
 	}
-	// The output of one node serves at all of them: nothing of it is the node's own.
+	// The output of one node works for all members: none of it is specific to the node.
 	output := filepath.Join(members[2].Resources, "recovered")
 	for _, m := range members {
 		reader := m.client(t, read(t, output, "etcd-ca-bundle.crt"), read(t, output, "etcd-client.crt"), read(t, output, "etcd-client.key"))
@@ -67,7 +67,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	members[1].healthy(t)
 }
 
-// form has a cluster form with certificates that are valid, stores data and Secrets in it, and stops it.
+// form forms a cluster with valid certificates, stores data and Secrets in it, and stops it.
 func form(t *testing.T, members []*member, valid *pki.Pair, secrets map[string]*pki.Pair) {
 	t.Helper()
 	for _, m := range members {
@@ -91,8 +91,8 @@ func form(t *testing.T, members []*member, valid *pki.Pair, secrets map[string]*
 	}
 }
 
-// expiredFormNoQuorum starts the members with what has expired: none gets past a handshake with another one, none serves
-// clients, doctor says so, and recover refuses to work under them.
+// expiredFormNoQuorum starts the members with expired certificates. No handshake between members succeeds, no
+// member serves clients, doctor reports that, and recover refuses to run beside a running etcd.
 func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) {
 	t.Helper()
 	served := map[string]int{}
@@ -133,7 +133,7 @@ func (m *member) options() recovery.Options {
 	}
 }
 
-// recover plans first, which changes nothing, and does it then.
+// recover makes a plan, which must not change the disk, and executes it. Every file must still exist somewhere.
 func (m *member) recover(t *testing.T) {
 	t.Helper()
 	before := m.snapshot(t)
@@ -172,7 +172,7 @@ func countFiles(snapshot map[string]string) int {
 	return n
 }
 
-// repeats recovers once more, which has nothing to do.
+// repeats checks that a second recovery has nothing to do.
 func (m *member) repeats(t *testing.T) {
 	t.Helper()
 	before := m.snapshot(t)
@@ -185,7 +185,7 @@ func (m *member) repeats(t *testing.T) {
 	}
 }
 
-// healthy asks doctor, which finds no error and all peers in agreement.
+// healthy checks that doctor finds no error, and that both peers agree.
 func (m *member) healthy(t *testing.T) {
 	t.Helper()
 	report := m.doctor(t)

@@ -16,7 +16,8 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// auditPolicy has every request of certrotation written down when it has begun, and what it asks about others when that is known.
+// auditPolicy logs every request of certrotation when it begins, and its authentication and authorization reviews
+// when they are complete.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [ResponseStarted, Panic]
@@ -33,12 +34,12 @@ rules:
 - level: None
 `
 
-// auditLog is what kube-apiserver has written down. It waits for each line to be written before it answers.
+// auditLog is the audit log of kube-apiserver, which writes each line before it answers.
 type auditLog struct {
 	file string
 }
 
-// newAuditLog is one of a kube-apiserver with these flags.
+// newAuditLog returns the audit log of a kube-apiserver with these flags.
 func newAuditLog(t *testing.T) (log *auditLog, flags []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +49,7 @@ func newAuditLog(t *testing.T) (log *auditLog, flags []string) {
 	return log, []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log.file, "--audit-log-mode=blocking"}
 }
 
-// requests of certrotation's own accounts, in order.
+// requests returns those of certrotation's own accounts, in order.
 func (a *auditLog) requests(t *testing.T) []auditv1.Event {
 	t.Helper()
 	f, err := os.Open(a.file)
@@ -74,7 +75,7 @@ func (a *auditLog) requests(t *testing.T) []auditv1.Event {
 	return out
 }
 
-// about are the requests that name a namespace, as METHOD URI.
+// about returns the requests to a namespace as VERB URI.
 func (a *auditLog) about(t *testing.T, namespace string) []string {
 	t.Helper()
 	var out []string

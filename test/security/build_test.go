@@ -14,12 +14,12 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// edit replaces a text of a file of the repository, which has to stand there exactly once.
+// edit replaces a text in a file of the repository. The text must occur there exactly once.
 type edit struct {
 	file, old, new string
 }
 
-// overlay writes the edited files and returns the file that go's flag -overlay wants.
+// overlay writes the edited files and returns the file for go's flag -overlay.
 func overlay(t *testing.T, edits []edit) string {
 	t.Helper()
 	root, dir := repository(t), t.TempDir()
@@ -53,7 +53,7 @@ func program(t *testing.T, edits []edit) string {
 	return path
 }
 
-// run runs a command in the repository, which has to succeed.
+// run runs a command in the repository, which must succeed.
 func run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := command(t, name, args...); err != nil {

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// claim is one of docs/security.md.
+// claim is a claim of docs/security.md.
 type claim struct {
 	name string
 	// attack returns what it achieved, "" if nothing.
 	attack func(t *testing.T, w *world) string
 }
 
-// fails runs the attack, which may not achieve anything.
+// fails runs the attack, which must achieve nothing.
 func (c claim) fails(t *testing.T, w *world) {
 	t.Helper()
 	t.Run(c.name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func (c claim) fails(t *testing.T, w *world) {
 	})
 }
 
-// succeeds runs the attack where its border was taken away: it has to achieve something.
+// succeeds runs the attack without the border of the claim. It must achieve something.
 func (c claim) succeeds(t *testing.T, w *world) {
 	t.Helper()
 	t.Run(c.name, func(t *testing.T) {
@@ -39,22 +39,22 @@ func (c claim) succeeds(t *testing.T, w *world) {
 	})
 }
 
-// border is what claims rest on.
+// border is what claims depend on.
 type border struct {
-	// without are the edits that take it away.
+	// without are the edits that remove it.
 	without []edit
 	claims  []claim
 }
 
-// modelBorder is a rule of the model, or of what one process does. Its attack is a test of a package, which runs with that
-// package and shows that the border holds.
+// modelBorder is a rule of the model, or of what one process does. Its attack is a test of a package. In that
+// package the test shows that the border holds.
 type modelBorder struct {
 	name         string
 	without      []edit
 	test, inside string
 }
 
-// breaks runs the test of a border without it, where it has to fail.
+// breaks runs the test of a border without the border. It must fail.
 func (b *modelBorder) breaks(t *testing.T) {
 	t.Helper()
 	t.Run(b.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func (b *modelBorder) breaks(t *testing.T) {
 	})
 }
 
-// exists looks for the test of a border.
+// exists checks that the test of a border exists.
 func (b *modelBorder) exists(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(repository(t), filepath.FromSlash(b.inside), "*_test.go"))

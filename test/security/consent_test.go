@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// listener counts connections.
 type listener struct {
 	address string
 	met     atomic.Int64
@@ -44,7 +43,7 @@ func listen(t *testing.T, address string) *listener {
 	return out
 }
 
-// probing is a configuration that has an address probed, with the Secret signer as its signer.
+// probing returns a configuration that has an address probed, with the given Secret as its signer.
 func probing(signer, address string) string {
 	return fmt.Sprintf(`apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
@@ -96,7 +95,7 @@ spec:
     - {name: nobody, presents: [masters], evidence: {kind: none, reason: I say so}}
 `
 
-// attackExistingCA makes a CA of somebody else in the namespace sign a leaf.
+// attackExistingCA tries to make an existing, foreign CA in the namespace sign a leaf.
 func attackExistingCA(t *testing.T, w *world) string {
 	namespace := w.namespace(t, true)
 	ca := authority(t, "the cluster's own CA")
@@ -121,7 +120,7 @@ func attackExistingCA(t *testing.T, w *world) string {
 	return achieved
 }
 
-// attackCopies has the key of somebody else copied to a namespace that accepts copies.
+// attackCopies tries to have a foreign key copied to a namespace that accepts copies.
 func attackCopies(t *testing.T, w *world) string {
 	from := w.namespace(t, true)
 	to := w.namespace(t, true, accepts(from+"/Secret/loot")...)
@@ -174,7 +173,7 @@ spec:
 	return ""
 }
 
-// attackNamespace writes into a namespace that consented to another name.
+// attackNamespace tries to write into a namespace that has consented to another name only.
 func attackNamespace(t *testing.T, w *world) string {
 	from := w.namespace(t, true)
 	to := w.namespace(t, true, accepts(from+"/Secret/agreed")...)
@@ -207,7 +206,7 @@ func attackNamespace(t *testing.T, w *world) string {
 		t.Fatal(err)
 	}
 	if err := within(t, func(context.Context) error {
-		// Without the right to delete in that namespace the copy is emptied.
+		// Without the right to delete in that namespace, certrotation empties the copy.
 		if copied := w.secret(t, to, "agreed"); copied != nil && len(copied.Data[corev1.TLSPrivateKeyKey]) > 0 {
 			return errors.New("it still has the key")
 		}

@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// attackDial makes the controller probe addresses of its own machine, in all notations.
+// attackDial tries to make the controller probe addresses of its own machine, in all notations.
 func attackDial(t *testing.T, w *world) string {
 	inside := listen(t, "127.0.0.1:0")
 	_, port, err := net.SplitHostPort(inside.address)
@@ -34,7 +34,7 @@ func attackDial(t *testing.T, w *world) string {
 	return ""
 }
 
-// probed waits until an attempt to look at the server of a namespace is on record, whatever came of it.
+// probed waits until the result of a probe in a namespace is recorded, whatever it is.
 func (w *world) probed(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "a look at the server", func(ctx context.Context) error {

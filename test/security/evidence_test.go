@@ -14,7 +14,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// attackEvidence reports for the members of another party, by the API and by writing records.
+// attackEvidence tries to report for the members of another party, by the API and by writing records.
 func attackEvidence(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	acknowledge := may("certrotation.dev", []string{"certificaterotations/acknowledge"}, "create")
@@ -37,10 +37,10 @@ func attackEvidence(t *testing.T, w *world) string {
 	return writeRecord(t, w, namespace, p)
 }
 
-// fingerprint of no certificate.
+// fingerprint belongs to no certificate.
 const fingerprint = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// writeRecord writes a record as a user with the role admin.
+// writeRecord tries to write records as a user with the role admin.
 func writeRecord(t *testing.T, w *world, namespace string, p *tenant) string {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{

@@ -15,11 +15,11 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// attackGate edits a configuration while its rotation waits, so that it no longer has to wait for anybody.
+// attackGate tries to edit a configuration while its rotation waits, so that it no longer has to wait.
 func attackGate(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	tenant := w.tenant(t, namespace, "tenant", configure())
-	// The view of serve may be behind the writes of the controller.
+	// The view of serve may lag behind the writes of the controller.
 	eventually(t, "a rotation is asked for", func(ctx context.Context) error {
 		_, err := w.own.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, "pki-signer",
 			&v1alpha1.RotationRequest{Reason: "the attack waits for one"}, metav1.CreateOptions{})
@@ -32,7 +32,7 @@ func attackGate(t *testing.T, w *world) string {
 		}
 		return err
 	})
-	// The webhook decides by its view, which has to include the rotation.
+	// The webhook decides by its view, which must include the rotation.
 	eventually(t, "the API shows that it waits", func(ctx context.Context) error {
 		row, err := w.own.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, "pki-signer", metav1.GetOptions{})
 		if err == nil && row.Status.Stage != "Distributing" {

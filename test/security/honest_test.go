@@ -37,7 +37,7 @@ spec:
     - {name: server, verifies: {nothing: true}, presents: [pki-server], evidence: {kind: none, reason: no process runs in this test}}
 `
 
-// configureAs creates a configuration with an account.
+// configureAs creates a configuration with a client's account.
 func configureAs(t *testing.T, client versioned.Interface, namespace, text string) {
 	t.Helper()
 	configuration, err := configv1alpha1.Decode([]byte(text))
@@ -49,7 +49,7 @@ func configureAs(t *testing.T, client versioned.Interface, namespace, text strin
 	}
 }
 
-// honest makes a managed namespace with a PKI and waits until that is complete.
+// honest makes a managed namespace with a PKI and waits until the PKI is complete.
 func (w *world) honest(t *testing.T) string {
 	t.Helper()
 	namespace := w.namespace(t, true)
@@ -72,7 +72,7 @@ func (w *world) complete(t *testing.T, namespace, configuration string) {
 	})
 }
 
-// accepted says whether a configuration is Ready.
+// accepted returns an error unless a configuration is Ready.
 func (w *world) accepted(ctx context.Context, namespace, name string) error {
 	got, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *world) accepted(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// unadopted is nil once certrotation says that an object does not consent to the configuration that names it.
+// unadopted returns nil once the status tells that an object does not consent to the configuration that names it.
 func (w *world) unadopted(ctx context.Context, namespace, object string) error {
 	got, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, "pki", metav1.GetOptions{})
 	if err != nil {
@@ -97,7 +97,7 @@ func (w *world) unadopted(ctx context.Context, namespace, object string) error {
 	return nil
 }
 
-// authority makes a CA that certrotation knows nothing of.
+// authority makes a CA that is unknown to certrotation.
 func authority(t *testing.T, name string) *pki.Pair {
 	t.Helper()
 	now := time.Now()
@@ -126,7 +126,7 @@ func (w *world) keep(t *testing.T, namespace, name string, pair *pki.Pair) *core
 	return secret
 }
 
-// secret returns one as administrator, nil if it does not exist.
+// secret returns a Secret as administrator, nil if it does not exist.
 func (w *world) secret(t *testing.T, namespace, name string) *corev1.Secret {
 	t.Helper()
 	list, err := w.admin.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -139,7 +139,6 @@ func (w *world) secret(t *testing.T, namespace, name string) *corev1.Secret {
 	return &list.Items[0]
 }
 
-// signedBy says whether the leaf in a Secret was signed by a CA.
 func signedBy(t *testing.T, secret *corev1.Secret, ca *pki.Pair) bool {
 	t.Helper()
 	certificates, err := pki.ParseChain(secret.Data[corev1.TLSCertKey])
@@ -149,5 +148,5 @@ func signedBy(t *testing.T, secret *corev1.Secret, ca *pki.Pair) bool {
 	return certificates[0].SignedBy(ca.Certificate)
 }
 
-// accepts is the annotation by which a namespace accepts copies.
+// accepts returns the annotation by which a namespace accepts copies.
 func accepts(entries string) []string { return []string{trust.CopiesFrom, entries} }

@@ -19,10 +19,11 @@ import (
 	"certrotation.dev/test/cluster/workernodes"
 )
 
-// ofProcesses are the claims that are attacked only where certrotation is a process of this machine: the loopback of a pod is its own.
+// ofProcesses are the claims that need certrotation as a process of this machine: a pod has its own loopback.
 var ofProcesses = map[string]bool{"dial": true}
 
-// TestInstalledClaims makes each attack on certrotation as docs/install.md installs it. What is installed last is a second one.
+// TestInstalledClaims makes each attack on certrotation as docs/install.md installs it. A second installation comes
+// last, as it takes over from the first.
 func TestInstalledClaims(t *testing.T) {
 	w, c := newInstalledWorld(t)
 	for _, b := range borders() {
@@ -66,7 +67,6 @@ func newInstalledWorld(t *testing.T) (*world, *workernodes.Cluster) {
 	return w, c
 }
 
-// pods returns the pods of a component of certrotation.
 func (w *world) pods(t *testing.T, component string) []corev1.Pod {
 	t.Helper()
 	list, err := w.admin.CoreV1().Pods(installation.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + component})
@@ -76,7 +76,6 @@ func (w *world) pods(t *testing.T, component string) []corev1.Pod {
 	return list.Items
 }
 
-// urls returns the URL of a port on each pod of a component.
 func (w *world) urls(t *testing.T, component, port string) []string {
 	t.Helper()
 	var out []string
@@ -93,7 +92,6 @@ func (w *world) urls(t *testing.T, component, port string) []string {
 	return out
 }
 
-// podLogs returns the log of each pod of certrotation.
 func (w *world) podLogs(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

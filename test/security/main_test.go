@@ -12,7 +12,7 @@ func borders() []border {
 			{"registry/view/inventory/managed.go", `opts.LabelSelector = trust.LabelManaged + "=" + trust.ManagedValue`, `opts.LabelSelector = ""`},
 			{"registry/view/inventory/managed.go", `case namespace.GetLabels()[trust.LabelManaged] == trust.ManagedValue:`, `case true:`},
 		}},
-		// Objects have to consent.
+		// Objects must consent.
 		{claims: []claim{{"existing CA", attackExistingCA}, {"collected", attackCopies}, {"reader", attackReader}}, without: []edit{
 			{
 				"registry/trust/consent.go",
@@ -57,7 +57,7 @@ func borders() []border {
 	}
 }
 
-// modelBorders are attacked in the model and in what one process does, where that is all there is to attack.
+// modelBorders are attacked in the model, or in one process, where no more is needed.
 func modelBorders() []modelBorder {
 	return []modelBorder{
 		{name: "sequences", inside: "registry/trust", test: "TestSequencesOfEdits", without: []edit{
@@ -81,7 +81,7 @@ type checkedKey struct {`},
 	}
 }
 
-// TestClaims makes each attack on the build that is shipped.
+// TestClaims makes each attack on the shipped build.
 func TestClaims(t *testing.T) {
 	w := newWorld(t)
 	for _, b := range borders() {
@@ -92,7 +92,7 @@ func TestClaims(t *testing.T) {
 	claim{"stolen token", attackStolenToken}.fails(t, w)
 }
 
-// TestExtendedClaims makes each attack where its border was taken away.
+// TestExtendedClaims makes each attack on a build without its border.
 func TestExtendedClaims(t *testing.T) {
 	w := newWorld(t)
 	for _, verb := range []string{"create", "update", "patch", "delete"} {
@@ -108,15 +108,15 @@ func TestExtendedClaims(t *testing.T) {
 	}
 }
 
-// TestExtendedModelClaims runs the tests of the model's borders without these.
+// TestExtendedModelClaims runs the test of each model border without that border.
 func TestExtendedModelClaims(t *testing.T) {
 	for _, b := range modelBorders() {
 		b.breaks(t)
 	}
 }
 
-// TestBorders holds the mutants of the extended tests to the source: what they edit is there, and so are the tests that hold
-// the model's borders.
+// TestBorders checks that the extended tests match the source: the texts that they edit exist, and so do the tests
+// of the model's borders.
 func TestBorders(t *testing.T) {
 	for _, b := range borders() {
 		overlay(t, b.without)

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// node makes a Node, and the client that its kubelet has.
+// node makes a Node, and returns the client of its kubelet.
 func (w *world) node(t *testing.T, name, label string) *tenant {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: ""}}}
@@ -35,7 +35,7 @@ func (w *world) node(t *testing.T, name, label string) *tenant {
 	return newTenant(t, name, config)
 }
 
-// addressed has a kubelet write that its node is ready, and the addresses of it. Others write to the node too.
+// addressed makes a kubelet write that its node is ready, and its addresses. Other clients write to the node too.
 func (k *tenant) addressed(t *testing.T, addresses ...string) {
 	t.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -34,8 +34,8 @@ spec:
     - {name: server, verifies: {nothing: true}, presents: [pki-server], evidence: {kind: none, reason: no process runs in this test}}
 `
 
-// attackPodEvidence reports for a neighbour with the same service account, without a pod, and for the pod that was made in
-// the place of one's own.
+// attackPodEvidence tries to report for a neighbour with the same service account, without a pod, and for the pod
+// that replaced the reporting one.
 func attackPodEvidence(t *testing.T, w *world) string {
 	namespace := w.namespace(t, true)
 	acknowledge := may("certrotation.dev", []string{"certificaterotations/acknowledge"}, "create")
@@ -55,7 +55,7 @@ func attackPodEvidence(t *testing.T, w *world) string {
 		return err
 	}
 	ofA := w.inPod(t, a)
-	// The view of serve may be behind.
+	// The view of serve may lag.
 	eventually(t, "a pod reports for itself", func(ctx context.Context) error { return report(ctx, ofA, a) })
 	eventually(t, "its report counts", func(ctx context.Context) error { return w.trusting(ctx, namespace, "a", true) })
 	if err := report(t.Context(), ofA, b); err == nil {
@@ -64,7 +64,7 @@ func attackPodEvidence(t *testing.T, w *world) string {
 	if err := report(t.Context(), account, b); err == nil {
 		return "whoever has the service account has reported for pod b"
 	}
-	// Reports are told by the UID of the pod that they are of.
+	// Reports are distinguished by the UID of their pod.
 	later := w.replaced(t, a)
 	if err := report(t.Context(), ofA, later); err == nil {
 		return "the former pod a has reported for the present one"
@@ -85,7 +85,6 @@ func attackPodEvidence(t *testing.T, w *world) string {
 	return ""
 }
 
-// replica makes a pod of the workload, whose container runs.
 func (w *world) replica(t *testing.T, namespace, name string) *corev1.Pod {
 	t.Helper()
 	pods := w.admin.CoreV1().Pods(namespace)
@@ -112,7 +111,7 @@ func (w *world) replica(t *testing.T, namespace, name string) *corev1.Pod {
 	return pod
 }
 
-// replaced makes a pod in the place of another one, as a StatefulSet does.
+// replaced replaces a pod by another one of its name, as a StatefulSet does.
 func (w *world) replaced(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	if err := w.admin.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
@@ -121,7 +120,7 @@ func (w *world) replaced(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 	return w.replica(t, pod.Namespace, pod.Name)
 }
 
-// inPod is whoever has the token that kubelet mounts in a pod.
+// inPod returns a client with the token that kubelet mounts in a pod.
 func (w *world) inPod(t *testing.T, pod *corev1.Pod) *tenant {
 	t.Helper()
 	token, err := w.admin.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(t.Context(), pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
@@ -135,7 +134,7 @@ func (w *world) inPod(t *testing.T, pod *corev1.Pod) *tenant {
 	return w.account(t, pod.Name, token.Status.Token)
 }
 
-// trusting says whether a pod is, or is not, believed to have loaded the CA.
+// trusting returns an error unless a pod counts, or does not count, as having loaded the CA.
 func (w *world) trusting(ctx context.Context, namespace, pod string, want bool) error {
 	signer, err := w.own.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, "pki-signer", metav1.GetOptions{})
 	if err != nil {

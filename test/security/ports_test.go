@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// serveAccount is the user of serve. The controller works in its namespaces meanwhile.
+// serveAccount is the user of serve. Requests of the controller do not count: it works in the namespaces meanwhile.
 const serveAccount = "system:serviceaccount:" + installation.Namespace + ":certrotation-serve"
 
 // attackPorts asks both processes, at their own ports and without credentials, what they know of a namespace.

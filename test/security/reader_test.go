@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// attackReader reads everything that the virtual API and the configurations show, and searches it for facts of a Secret
-// that was not given to certrotation: the name of its CA, its fingerprint, its serial number.
+// attackReader reads all that the virtual API, the configurations and the events show. It searches for the name and
+// the fingerprint of a CA whose Secret has not consented.
 func attackReader(t *testing.T, w *world) string {
 	namespace := w.namespace(t, true)
 	secretly := authority(t, "a name that nobody may know")
@@ -52,8 +52,8 @@ func attackReader(t *testing.T, w *world) string {
 	return ""
 }
 
-// attackKeys searches the output of certrotation for bytes of any key of the cluster: its logs, metrics, events, the
-// virtual API, and denials.
+// attackKeys searches the output of certrotation for bytes of any key of the cluster: its logs, events, records,
+// the virtual API, and denials.
 func attackKeys(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	secrets, err := w.admin.CoreV1().Secrets("").List(t.Context(), listAll)
@@ -83,7 +83,7 @@ func attackKeys(t *testing.T, w *world) string {
 	return ""
 }
 
-// forge writes a leaf's certificate into another Secret, which the guard refuses.
+// forge tries to write another key into the Secret of a leaf. It returns the guard's denial.
 func (w *world) forge(t *testing.T, namespace string) string {
 	t.Helper()
 	secret := w.secret(t, namespace, "pki-server")

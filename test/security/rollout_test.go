@@ -39,7 +39,7 @@ type rolledOut struct {
 	kubelets  []*tenant
 }
 
-// roll makes two nodes, a class that permits the pod plain, and a rollout of a pod to them.
+// roll makes two nodes, a class that permits the pod plain, and a rollout of a pod to the nodes.
 func (w *world) roll(t *testing.T, pod string) *rolledOut {
 	t.Helper()
 	n := &rolledOut{namespace: w.namespace(t, true)}
@@ -110,7 +110,7 @@ func (w *world) installers(ctx context.Context, namespace string) ([]corev1.Pod,
 	return pods.Items, nil
 }
 
-// attackNode tries to bring pods to the nodes that their owner has not permitted.
+// attackNode tries to bring pods to the nodes that the owner of the nodes has not permitted.
 func attackNode(t *testing.T, w *world) string {
 	for what, pod := range map[string]string{
 		"a privileged container":    strings.Replace(plain, "    image: example.com/store:1\n", "    image: example.com/store:1\n    securityContext: {privileged: true}\n", 1),
@@ -133,7 +133,7 @@ func attackNode(t *testing.T, w *world) string {
 			if err != nil {
 				return err
 			}
-			// A field of the pod is named, and not that something else is in the way.
+			// The refusal must name a field of the pod: another obstacle would prove nothing.
 			for _, text := range status.Data {
 				if strings.Contains(text, "spec.") && strings.Contains(text, "Class") {
 					return nil
@@ -148,7 +148,8 @@ func attackNode(t *testing.T, w *world) string {
 	return ""
 }
 
-// attackNodeKeys asks with the credentials of each kubelet for every Secret of a namespace, after a pod has come to the node.
+// attackNodeKeys reads every Secret of a namespace with each kubelet's credentials, after an installer runs on a
+// node.
 func attackNodeKeys(t *testing.T, w *world) string {
 	n := w.roll(t, plain)
 	on := ""

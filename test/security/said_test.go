@@ -18,8 +18,8 @@ var (
 	updateDryRun = metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}
 )
 
-// canaries are texts by which a key is recognized: a line of its PEM, the middle of its DER in base64 at each of the
-// three alignments, and in hex.
+// canaries are texts that identify a key: lines of its PEM, and the middle of its DER in hex and in base64, at each
+// of the three alignments.
 func canaries(keyPEM []byte) []string {
 	block, _ := pem.Decode(keyPEM)
 	if block == nil {
@@ -39,7 +39,7 @@ func canaries(keyPEM []byte) []string {
 	return out
 }
 
-// sinceStart is what the running process has written to its log; earlier processes had other borders.
+// sinceStart returns what the running process has logged. Earlier processes had other borders.
 func sinceStart(t *testing.T, file string) string {
 	t.Helper()
 	text := read(t, file)
@@ -50,7 +50,7 @@ func sinceStart(t *testing.T, file string) string {
 	return text[begin:]
 }
 
-// said is the output of certrotation, by where it was found.
+// said returns the output of certrotation, by where it was found.
 func (w *world) said(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	out := w.logs(t)

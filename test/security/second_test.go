@@ -19,8 +19,8 @@ import (
 	"certrotation.dev/test/cluster/workernodes"
 )
 
-// secondInstallation applies the manifests once more, in another namespace. The new installation takes over API, guard and rights; the
-// former says so in its log, and what to do.
+// secondInstallation applies the manifests again in another namespace. The new installation takes over the API, the
+// guard and the rights. The log of the first one tells that, and what to do.
 func secondInstallation(t *testing.T, c *workernodes.Cluster) {
 	t.Helper()
 	const second = "certrotation-second"

@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// attackStolenToken takes the token of serve to every verb that changes a Secret.
+// attackStolenToken tries every verb that changes a Secret with the token of serve.
 func attackStolenToken(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	token, err := w.admin.CoreV1().ServiceAccounts(installation.Namespace).CreateToken(t.Context(), "certrotation-serve",
@@ -39,7 +39,7 @@ func attackStolenToken(t *testing.T, w *world) string {
 	return ""
 }
 
-// loosen lets serve change Secrets by a verb. The border is a role, so its mutant is one.
+// loosen permits serve a verb on Secrets. This border is a role, so the role is edited.
 func (w *world) loosen(t *testing.T, verb string) (restore func()) {
 	t.Helper()
 	roles := w.admin.RbacV1().ClusterRoles()
@@ -68,7 +68,7 @@ func (w *world) loosen(t *testing.T, verb string) (restore func()) {
 	return func() { set(rules, false) }
 }
 
-// changeSecrets are the verbs that are not forbidden. Nothing is changed: all are dry runs.
+// changeSecrets returns the verbs that are not forbidden. All requests are dry runs.
 func changeSecrets(ctx context.Context, thief *tenant, namespace string) []string {
 	secrets, dry := thief.kube.CoreV1().Secrets(namespace), []string{metav1.DryRunAll}
 	var out []string
@@ -91,7 +91,7 @@ func changeSecrets(ctx context.Context, thief *tenant, namespace string) []strin
 		},
 		"delete": func() error { return secrets.Delete(ctx, "pki-server", metav1.DeleteOptions{DryRun: dry}) },
 	} {
-		// The webhook may refuse what RBAC permits; that is another border.
+		// The webhook may refuse what RBAC permits, but that is another border.
 		if err := try(); err == nil || !forbiddenByRBAC(err) {
 			out = append(out, verb)
 		}
@@ -99,7 +99,7 @@ func changeSecrets(ctx context.Context, thief *tenant, namespace string) []strin
 	return out
 }
 
-// forbiddenByRBAC tells the answer of the authorizer from one of an admission webhook.
+// forbiddenByRBAC distinguishes a refusal of the authorizer from one of an admission webhook.
 func forbiddenByRBAC(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "secrets"

@@ -24,10 +24,11 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// patience is how long to wait for something that has to happen: seconds, but for a package that gives way to others.
+// patience is how long to wait for what must happen. That takes seconds, unless tests of other packages take
+// precedence.
 const patience = 3 * time.Minute
 
-// honestRange is where honest servers of the tests listen: the only part of the loopback that the controller may dial.
+// honestRange is where the tests' servers listen: the only part of the loopback that the controller may dial.
 const honestRange = "127.77.0.0/16"
 
 // world is a control plane with certrotation in it.
@@ -36,9 +37,9 @@ type world struct {
 
 	admin kubernetes.Interface
 	own   versioned.Interface
-	// running is the program that runs, "" for pods.
+	// running is the path of the running program, "" for pods.
 	running string
-	// serve and controller are the URLs at which they answer themselves, logs what they have written.
+	// serve and controller return the URLs of their own ports, logs what they have logged.
 	serve, controller func(*testing.T) []string
 	logs              func(*testing.T) map[string]string
 	// listens is an address of this machine that the controller may dial.
@@ -47,7 +48,7 @@ type world struct {
 	namespaces int
 }
 
-// newWorld starts a control plane with an audit log, and certrotation as it is shipped, as two processes.
+// newWorld starts a control plane with an audit log, and the shipped certrotation as two processes.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	audit, flags := newAuditLog(t)
@@ -71,7 +72,6 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// worldOf makes the clients.
 func worldOf(t *testing.T, in *installation.Installation, audit *auditLog) *world {
 	t.Helper()
 	w := &world{Installation: in, audit: audit}
@@ -85,7 +85,7 @@ func worldOf(t *testing.T, in *installation.Installation, audit *auditLog) *worl
 	return w
 }
 
-// use has a program run.
+// use switches to another program.
 func (w *world) use(t *testing.T, path string) {
 	t.Helper()
 	if w.running == path {
@@ -97,7 +97,7 @@ func (w *world) use(t *testing.T, path string) {
 	w.running = path
 }
 
-// namespace makes a new namespace; a managed one has the consent of the cluster's owner and is guarded.
+// namespace makes a new namespace. A managed one is opted in by the cluster's owner, and guarded.
 func (w *world) namespace(t *testing.T, managed bool, annotations ...string) string {
 	t.Helper()
 	w.namespaces++
@@ -122,7 +122,7 @@ type tenant struct {
 	own    versioned.Interface
 }
 
-// tenant makes a ServiceAccount with these rights in its namespace, and the client that has its token.
+// tenant makes a ServiceAccount with these rights in its namespace, and a client with its token.
 func (w *world) tenant(t *testing.T, namespace, name string, rights ...rbacv1.PolicyRule) *tenant {
 	t.Helper()
 	ctx := t.Context()
@@ -147,7 +147,6 @@ func (w *world) tenant(t *testing.T, namespace, name string, rights ...rbacv1.Po
 	return w.account(t, name, token.Status.Token)
 }
 
-// account is whoever has a token.
 func (w *world) account(t *testing.T, name, token string) *tenant {
 	t.Helper()
 	config := rest.AnonymousClientConfig(w.Cluster.AdminConfig())
@@ -168,17 +167,15 @@ func newTenant(t *testing.T, name string, config *rest.Config) *tenant {
 	return out
 }
 
-// may is a rule of a Role.
 func may(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// configure is the right to write configurations, and no other.
+// configure is the right to write configurations only.
 func configure() rbacv1.PolicyRule {
 	return may("config.certrotation.dev", []string{"rotationconfigurations"}, "get", "list", "watch", "create", "update", "patch", "delete")
 }
 
-// eventually waits for what has to happen.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	if last := within(t, check); last != nil {
@@ -186,7 +183,7 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// within returns nil as soon as a check does, or what it said last.
+// within returns nil as soon as a check passes, or the check's last error.
 func within(t *testing.T, check func(ctx context.Context) error) error {
 	t.Helper()
 	var last error

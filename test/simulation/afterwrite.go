@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// afterWrite is called after every single write of a leader: a crash may follow it.
+// afterWrite checks every single write of a leader, as a crash may follow it.
 func (w *world) afterWrite(l *leader, object string, before *inventory.Namespace) error {
 	w.objectWritten()
 	if w.unguarded {
@@ -36,7 +36,7 @@ func (w *world) afterWrite(l *leader, object string, before *inventory.Namespace
 	return w.check()
 }
 
-// objectWritten notes who has something to load.
+// objectWritten records that processes have something to load.
 func (w *world) objectWritten() {
 	w.publishes()
 	for _, p := range w.processes {
@@ -46,10 +46,10 @@ func (w *world) objectWritten() {
 	}
 }
 
-// checkSlots: what a single write of a leader may do to a signer.
+// checkSlots checks what a single write of a leader has done to a signer.
 func (w *world) checkSlots(was, is *trust.Domain) error {
 	old, s := &was.Signer, &is.Signer
-	// By every clock, as that of the leader may be ahead.
+	// The CA must be usable by every clock, as the leader's may be ahead.
 	usable := func(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(w.clock.now().Add(maxOff)) }
 	switch {
 	case usable(old.Next) && s.Next != nil && !old.Next.Equal(s.Next):
@@ -58,7 +58,7 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 		return violated("OneRotation", "a second rotation has begun before %s was gone", old.Previous[0].Subject)
 	case old.Next != nil && s.Next == nil && !old.Next.Equal(s.Active):
 		w.counts.aborts++
-		// A process may still present a leaf of it that was replaced: its anchor stays until that is over.
+		// A process may still present a replaced leaf of that CA. Its anchor stays until that ends.
 		if name := w.inSecrets(is, old.Next); name != "" {
 			return violated("AnchorInUse", "%s was dropped, and Secret/%s is signed by it", old.Next.Subject, name)
 		}
@@ -77,7 +77,7 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 	return w.checkPromotion(is, s.Active)
 }
 
-// checkPromotion: everybody who runs has loaded the CA that signs from now on.
+// checkPromotion checks that every running verifier has loaded the CA that signs from now on.
 func (w *world) checkPromotion(d *trust.Domain, ca *pki.Certificate) error {
 	for _, p := range w.processes {
 		if !p.up || p.pools[d.Name] == nil || len(p.verified(d.Name)) == 0 {
@@ -90,7 +90,7 @@ func (w *world) checkPromotion(d *trust.Domain, ca *pki.Certificate) error {
 	return nil
 }
 
-// inSecrets names a live leaf in a Secret that a CA has signed, "" if there is none.
+// inSecrets returns the name of a live leaf in a Secret that a CA has signed, "" if there is none.
 func (w *world) inSecrets(d *trust.Domain, ca *pki.Certificate) string {
 	for i := range d.Leaves {
 		if c := d.Leaves[i].Certificate; c != nil && !c.Expired(w.clock.now()) && c.SignedBy(ca) {
@@ -100,7 +100,7 @@ func (w *world) inSecrets(d *trust.Domain, ca *pki.Certificate) string {
 	return ""
 }
 
-// signedBy names a live leaf, in a Secret or presented, that a CA has signed, "" if there is none.
+// signedBy returns the name of a live leaf, in a Secret or presented, that a CA has signed, "" if there is none.
 func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
@@ -119,7 +119,7 @@ func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 	return ""
 }
 
-// checkShrinking: whatever went wrong, a bundle keeps the CAs that sign.
+// checkShrinking checks that a bundle keeps the CAs that sign, whatever else went wrong.
 func checkShrinking(was, is *trust.Domain) error {
 	if !is.Bundle.Present {
 		return nil
@@ -132,7 +132,7 @@ func checkShrinking(was, is *trust.Domain) error {
 	return nil
 }
 
-// judge asks the guard about a write of a leader that has decided on what is there.
+// judge asks the guard about a write of a leader that was decided on the present state.
 func (w *world) judge(l *leader, object string, was, is *trust.Domain) error {
 	if !w.judging || !l.undisturbed || w.history(is.Name).dead {
 		return nil

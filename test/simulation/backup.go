@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// backup is a former state of all objects of the namespace. Nodes register again by themselves, so they are no part of it.
+// backup is a former state of all objects of the namespace. It lacks nodes, which register again by themselves.
 type backup struct {
 	secrets    map[string]*corev1.Secret
 	configMaps map[string]*corev1.ConfigMap
@@ -21,7 +21,6 @@ type backup struct {
 	state      *inventory.Sources
 }
 
-// backsUp takes a backup of everything.
 func (w *world) backsUp() bool {
 	w.say("somebody takes a backup of everything")
 	w.backup = w.api.save()
@@ -34,8 +33,8 @@ func (s *server) save() *backup {
 	}
 }
 
-// load makes everything as it was. What is restored has the resource versions that it had, and the server's own goes on, as
-// with a restore of etcd that is told to bump its revision: caches see it as changes.
+// load restores all objects. Restored objects have their old resource versions, while the server's own version goes
+// on, as with an etcd restore that bumps the revision: caches see changes.
 func (s *server) load(b *backup) {
 	s.secrets, s.configMaps, s.records = maps.Clone(b.secrets), maps.Clone(b.configMaps), maps.Clone(b.records)
 	s.version++
@@ -44,11 +43,11 @@ func (s *server) load(b *backup) {
 	s.became(&next)
 }
 
-// restoresAll brings everything back as it was at the backup, unless somebody could not handshake any more with what comes
-// back: nobody is asked to make that good.
+// restoresAll restores a backup, unless a handshake would then fail, which no controller can repair.
 //
-// Two limits are kept (docs/protocol.md), as evidence and times in a backup are of before: who reports does so again before a
-// leader looks, and who is promised to load in time does that. Nothing is restored while somebody could not report.
+// It keeps two limits (docs/protocol.md), as evidence and times in a backup are old: processes that report do so
+// again before a leader reconciles, and processes that promise to load in time load at once. Nothing is restored
+// while a process that must report cannot.
 func (w *world) restoresAll() bool {
 	silent := func(p *process) bool { return p.up && w.reporting(p) && (!p.reachable || w.startsLater(p)) }
 	if w.backup == nil || w.topology.startsPods() {
@@ -79,6 +78,6 @@ func (w *world) restoresAll() bool {
 	return true
 }
 
-// startsLater says whether a process started while clocks were ahead, at a time that has not come yet: until then its reports are
-// refused.
+// startsLater reports whether a process started while clocks were ahead, at a time that is still in the future. Its
+// reports are refused until then.
 func (w *world) startsLater(p *process) bool { return p.startedAt.After(w.clock.now()) }

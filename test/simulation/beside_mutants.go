@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// besideMutants are broken in what the anchors beside a leaf mean, and are hunted where everybody verifies by them.
+// besideMutants are wrong about the anchors beside a leaf. They are hunted where every member verifies by those.
 func besideMutants() []mutant {
 	events := []string{"leader", "crash", "rotate", "time"}
 	broken := []string{"Handshake", "TrustBeforeUse", "AnchorInUse"}
@@ -26,13 +26,14 @@ func besideMutants() []mutant {
 	}
 }
 
-// besidePromisers are worlds in which everybody verifies by what is beside its leaf, and has promised to load it within a time.
+// besidePromisers makes worlds in which every member verifies by what is beside its leaf, and has promised to load
+// it within a time.
 func besidePromisers(t *topology) {
 	promisers(t)
 	t.beside = true
 }
 
-// besideIsNobodys does not know of what is beside a leaf.
+// besideIsNobodys ignores the anchors beside a leaf.
 func besideIsNobodys(d *trust.Domain, _ time.Time) {
 	d.Leaves = slices.Clone(d.Leaves)
 	for i := range d.Leaves {
@@ -40,7 +41,7 @@ func besideIsNobodys(d *trust.Domain, _ time.Time) {
 	}
 }
 
-// besideHasNext takes next for being beside every leaf until the bundle has it, so that the bundle gains it first.
+// besideHasNext pretends that next is beside every leaf until the bundle has it, so that the bundle gains it first.
 func besideHasNext(d *trust.Domain, _ time.Time) {
 	next := d.Signer.Next
 	if next == nil || published(d, next) {

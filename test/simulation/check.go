@@ -12,7 +12,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// check says which promise is broken at this moment, nil if none is.
+// check returns the invariant that is broken at this moment, nil if none is.
 func (w *world) check() error {
 	if w.unguarded {
 		return nil
@@ -26,7 +26,8 @@ func (w *world) check() error {
 	return nil
 }
 
-// noteDeath finds the domains in which nobody is left to be cut off.
+// noteDeath finds the domains without a CA that can sign and without a valid leaf: no handshake can be cut off
+// there.
 func (w *world) noteDeath() {
 	for _, d := range w.domains().Domains {
 		h := w.history(d.Name)
@@ -55,8 +56,8 @@ func (w *world) history(domain string) *history {
 	return h
 }
 
-// checkHandshakes: every leaf that a process presents, or may load at any moment, is accepted by every process that
-// verifies it, at the time on the clock of that process.
+// checkHandshakes checks that every verifier accepts, by its own clock, the leaves that processes present, and
+// those that they may load at any moment.
 func (w *world) checkHandshakes() error {
 	for _, d := range w.domains().Domains {
 		if w.history(d.Name).dead {
@@ -92,8 +93,8 @@ func (w *world) checkVerifier(d *trust.Domain, v *process) error {
 	return nil
 }
 
-// handshake verifies for every usage that the leaf has. Nobody promises anything of a leaf that has expired; one that is
-// not valid yet is refused.
+// handshake verifies a leaf for each of its usages. Nothing is promised of an expired leaf. A leaf that is not
+// valid yet is refused.
 func (w *world) handshake(leaf *pki.Certificate, d *trust.Domain, v *process) error {
 	now := w.clock.now().Add(v.off)
 	if leaf.Expired(now) || w.fromTheFuture(leaf) || w.beyondHelp(leaf) {
@@ -103,7 +104,7 @@ func (w *world) handshake(leaf *pki.Certificate, d *trust.Domain, v *process) er
 	return w.verifyAll(leaf, v.pools[d.Name], v)
 }
 
-// strictly checks without the excuse that a leaf is from the future: it may be valid again when clocks jump again.
+// strictly checks leaves from the future too: they may be valid again when the clocks jump again.
 func (w *world) strictly(check func() error) error {
 	returned := w.returned
 	w.returned = false
@@ -111,8 +112,8 @@ func (w *world) strictly(check func() error) error {
 	return check()
 }
 
-// fromTheFuture says whether a leaf was made while all clocks were ahead, of which nothing in the world could know, or got past the
-// guard before its time.
+// fromTheFuture reports whether a leaf was made while all clocks were ahead, or was put past the guard before it
+// was valid. Nothing in the world could know that.
 func (w *world) fromTheFuture(leaf *pki.Certificate) bool {
 	return w.early[leaf.Fingerprint] || w.returned && leaf.NotBefore.After(w.clock.now().Add(-maxOff))
 }
@@ -134,7 +135,7 @@ func (w *world) verifyAll(leaf *pki.Certificate, anchors *pool, v *process) erro
 	return nil
 }
 
-// checkBundles: a bundle is not empty, and a process that starts now accepts every leaf that is live.
+// checkBundles checks that no bundle is empty, and that a process that starts now accepts every live leaf.
 func (w *world) checkBundles() error {
 	for _, d := range w.domains().Domains {
 		if !d.Bundle.Present || w.history(d.Name).dead {
@@ -164,7 +165,7 @@ func (w *world) checkBundles() error {
 	return nil
 }
 
-// inSecret is the leaf in its Secret, nil if it cannot be read.
+// inSecret returns the leaf in its Secret, nil if it cannot be read.
 func inSecret(l *trust.Leaf) *pki.Certificate {
 	if l.Problem != nil {
 		return nil
@@ -172,8 +173,8 @@ func inSecret(l *trust.Leaf) *pki.Certificate {
 	return l.Certificate
 }
 
-// noteAbandoned keeps in mind which leaf lost its last holder: a machine that was proven to be gone and comes back with it is
-// a new one, which cannot be cut off before it has a leaf of its own.
+// noteAbandoned records the leaves whose last holder is proven to be gone. A machine that comes back with such a
+// leaf is a new one: it cannot be cut off before it has a leaf of its own.
 func (w *world) noteAbandoned(d *trust.Domain, l *trust.Leaf) {
 	if l.Unnamed && l.Certificate != nil && w.gone(d, l.Name) {
 		if w.abandoned == nil {
@@ -183,7 +184,8 @@ func (w *world) noteAbandoned(d *trust.Domain, l *trust.Leaf) {
 	}
 }
 
-// gone says whether everybody who counts as a holder of a leaf is proven to be gone: nobody starts with it any more.
+// gone reports whether all holders of a leaf that count are proven to be gone. Then no process starts with the
+// leaf.
 func (w *world) gone(d *trust.Domain, leaf string) bool {
 	if d.Roster == nil {
 		return false
@@ -201,7 +203,8 @@ func (w *world) gone(d *trust.Domain, leaf string) bool {
 	return absent
 }
 
-// checkStart: with these anchors a process accepts what those present that run, and what is read beside the anchors.
+// checkStart checks that a process with these anchors accepts what running processes present, and what is read
+// beside the anchors.
 func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*trust.Leaf) *pki.Certificate) error {
 	anchors := w.verifier.pool(from)
 	for i := range d.Leaves {
@@ -225,7 +228,7 @@ func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*
 	return nil
 }
 
-// checkContent: pairs are whole, no leaf outlives its signer, and no CA is in two slots.
+// checkContent checks that keys match their certificates, no leaf outlives its signer, and no CA is in two slots.
 func (w *world) checkContent() error {
 	for _, d := range w.domains().Domains {
 		slots := map[pki.Fingerprint]bool{}
@@ -254,7 +257,7 @@ func (w *world) checkContent() error {
 
 func (w *world) checkLeaf(d *trust.Domain, l *trust.Leaf) error {
 	if l.Problem != nil && w.spoilt[l.Name] {
-		// It was spoilt past the guard, now or in what a backup brought back.
+		// It was spoilt past the guard, now or in what a backup restored.
 		return nil
 	}
 	if l.Problem != nil {
@@ -263,7 +266,8 @@ func (w *world) checkLeaf(d *trust.Domain, l *trust.Leaf) error {
 	if l.Certificate == nil {
 		return nil
 	}
-	// Of those that were renewed with their key the last one counts: who verifies by a former one is asked with each handshake.
+	// Of CAs that were renewed with their key the last one counts. checkHandshakes covers processes that verify by
+	// an earlier one.
 	var last *pki.Certificate
 	for _, ca := range slices.Concat(d.Bundle.Anchors, l.Authorities) {
 		if l.Certificate.SignedBy(ca) && !ca.Expired(w.clock.now()) && (last == nil || ca.NotAfter.After(last.NotAfter)) {

@@ -13,8 +13,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// client is the connection of a leader to the server. What a controller has no use for is left out: it would panic, and
-// a panic of the controller is a violation.
+// client is the connection of a leader to the server. It lacks what a controller does not need: a call of that
+// panics, and a panic of the controller is a violation.
 type client struct {
 	kubernetes.Interface
 	leader *leader

@@ -13,7 +13,7 @@ import (
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 )
 
-// ownClient is the client of what is remembered.
+// ownClient is the client for the API of certrotation.
 type ownClient struct {
 	configclient.ConfigV1alpha1Interface
 	leader *leader

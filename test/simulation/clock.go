@@ -10,15 +10,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// worldClock is the true time. Goroutines of queues look at it too.
+// worldClock is the true time. The goroutines of queues read it too.
 type worldClock struct{ nanoseconds atomic.Int64 }
 
 func (c *worldClock) now() time.Time { return time.Unix(0, c.nanoseconds.Load()).UTC() }
 
 func (c *worldClock) set(t time.Time) { c.nanoseconds.Store(t.UnixNano()) }
 
-// offClock is the clock of a leader: that of the world, and a bit off. Its timers never fire, because events decide when
-// a leader looks.
+// offClock is the clock of a leader: the world's clock plus an offset. Its timers never fire, because events decide
+// when a leader reconciles.
 type offClock struct {
 	world *worldClock
 	off   time.Duration
@@ -41,7 +41,7 @@ func (c *offClock) NewTimer(time.Duration) clock.Timer { return never{} }
 // Tick implements clock.Clock.
 func (c *offClock) Tick(time.Duration) <-chan time.Time { return nil }
 
-// Sleep implements clock.Clock. Nobody sleeps in a world in which nothing happens by itself.
+// Sleep implements clock.Clock. It returns at once: time passes only by events.
 func (c *offClock) Sleep(time.Duration) {}
 
 // NewTicker implements clock.WithTicker.

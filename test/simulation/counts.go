@@ -14,7 +14,7 @@ import (
 type counts struct {
 	worlds, steps, writes, handshakes, verifications   int
 	rotations, aborts, edits, refusedEdits, violations int
-	// rounds are how many it took to come to rest at most.
+	// rounds is the largest number of rounds until rest.
 	rounds int
 	// faults by kind.
 	faults map[string]int

@@ -17,14 +17,14 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// event is one thing that can happen. do says whether it could.
+// event is something that can happen. do reports whether it could.
 type event struct {
 	name   string
 	weight int
 	do     func(*world) (bool, error)
 }
 
-// happens lets an event happen if it can. Before a recovery is applied, people do nothing else.
+// happens lets an event happen if it can. Before a recovery is applied, only beforeApplied happen.
 func (e *event) happens(w *world) (bool, error) {
 	if w.recovery != nil && !slices.Contains(beforeApplied(), e.name) {
 		return false, nil
@@ -32,7 +32,7 @@ func (e *event) happens(w *world) (bool, error) {
 	return e.do(w)
 }
 
-// events are all. Those that come in between come in the middle of what a leader does, too.
+// events returns all events, and those that may also happen in the middle of a leader's work.
 func (t topology) events() (all, between []event) {
 	between = []event{
 		{"load", 4, plain((*world).loads)},
@@ -99,7 +99,6 @@ func plain(do func(*world) bool) func(*world) (bool, error) {
 	return func(w *world) (bool, error) { return do(w), nil }
 }
 
-// weighted repeats each event as often as its weight says.
 func weighted(events []event) []event {
 	var out []event
 	for _, e := range events {
@@ -110,8 +109,8 @@ func weighted(events []event) []event {
 	return out
 }
 
-// step lets one event happen and checks everything. It says whether the event could happen. One that could not takes no
-// time: rapid leaves it out when it plays a story again.
+// step lets one event happen, checks the invariants, and reports whether the event could happen. If not, no time
+// passes: rapid leaves such an event out when it replays a story.
 func (w *world) step(e *event) (bool, error) {
 	before := w.clock.now()
 	w.tick()
@@ -134,7 +133,7 @@ func (w *world) afterStep() error {
 	return w.progress()
 }
 
-// settle brings about what follows a step by itself, and checks what it has led to.
+// settle does what follows a step without an event, and checks the result.
 func (w *world) settle() error {
 	w.settleConfiguration()
 	w.settleLabels()
@@ -149,7 +148,7 @@ func (w *world) settle() error {
 	return w.check()
 }
 
-// meanwhile lets something happen in the middle of what a leader does.
+// meanwhile lets an event happen in the middle of a leader's work.
 func (w *world) meanwhile(l *leader) {
 	if w.faultless || w.nested || !in(w.dice, 6, "something in between") {
 		return
@@ -245,7 +244,7 @@ func (w *world) restarts() bool {
 	return true
 }
 
-// reports makes reports that arrive later, if ever.
+// reports makes reports that arrive later, or never.
 func (w *world) reports() bool {
 	p := w.running()
 	if p == nil || !p.reachable {
@@ -291,7 +290,7 @@ func (w *world) stops() bool {
 	return true
 }
 
-// end is the end of a process. A second one is not started again.
+// end ends a process. A second process of a member does not start again.
 func (w *world) end(p *process) {
 	p.up = false
 	if p.pod != nil {
@@ -345,7 +344,7 @@ func (w *world) passes() bool {
 	return true
 }
 
-// pass lets time pass, in which processes do what was promised of them.
+// pass lets time pass, in which processes load and report as promised.
 func (w *world) pass(d time.Duration) {
 	w.passesWatched(d)
 	w.say("%s pass", d)
@@ -371,7 +370,7 @@ func (w *world) nodeJoins() bool {
 	return true
 }
 
-// join adds a node; its processes start when there is something for them.
+// join adds a node. Its processes start when they find their files.
 func (w *world) join() string {
 	w.joined++
 	name := fmt.Sprintf("node-%d", w.joined)
@@ -379,7 +378,7 @@ func (w *world) join() string {
 	return name
 }
 
-// register makes the object of a machine.
+// register creates the Node object of a machine.
 func (w *world) register(name string) {
 	w.registered++
 	w.api.putNode(name, &inventory.Node{
@@ -402,7 +401,7 @@ func (w *world) nodeLeaves() bool {
 	return true
 }
 
-// removeNode takes a machine away, with everything that runs on it.
+// removeNode removes a machine and everything that runs on it.
 func (w *world) removeNode(name string) {
 	w.say("%s leaves", name)
 	w.api.putNode(name, nil)

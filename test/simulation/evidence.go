@@ -19,8 +19,8 @@ const (
 	reportLease = time.Hour
 )
 
-// kindOf is the evidence by which a member is observed: as configured, or, if it is not configured any more, as recorded.
-// Who reports goes on to report, whatever the configuration says now.
+// kindOf returns the evidence of a member: as configured, else as recorded. A member that is recorded as reporting
+// reports, whatever the configuration says.
 func (w *world) kindOf(m membership) trust.EvidenceKind {
 	d := w.domain(m.domain)
 	if d == nil {
@@ -31,7 +31,7 @@ func (w *world) kindOf(m membership) trust.EvidenceKind {
 		kind = p.Kind
 	}
 	for i := range d.Parties {
-		// Pods know by what they are proven before anybody knows of them.
+		// Pods know the evidence of their party before an informer shows them.
 		if p := &d.Parties[i]; p.OfPods && p.Name == m.party && kind == "" {
 			kind = p.Kind
 		}
@@ -58,7 +58,7 @@ func memberOf(d *trust.Domain, m membership) (*trust.Party, *trust.Member) {
 	return nil, nil
 }
 
-// sight is what can be seen of a process in one of its parts, at this moment.
+// sight returns what can be observed of a process in one of its parties, at this moment.
 func (w *world) sight(p *process, m membership, kind trust.EvidenceKind) *trust.Observation {
 	o := &trust.Observation{Instance: p.instance(), Kind: kind, ObservedAt: w.clock.now()}
 	if anchors := p.pools[m.domain]; anchors != nil {
@@ -81,8 +81,8 @@ func (w *world) sight(p *process, m membership, kind trust.EvidenceKind) *trust.
 	return o
 }
 
-// probe looks at all processes of a member at once, as controller/evidence does: what does not answer is recorded as a
-// failure, with the leaves that it may still present.
+// probe probes all processes of a member at once, as controller/evidence does. A process that does not answer is
+// recorded as a failure, with the leaves that it may still present.
 func (w *world) probe(m membership) {
 	d := w.domain(m.domain)
 	if d == nil {
@@ -121,7 +121,6 @@ func (w *world) probe(m membership) {
 	w.record(m, seen)
 }
 
-// probeOne is a look at one process, nil if nothing is there to be looked at.
 func (w *world) probeOne(p *process, m membership, address string) *trust.Observation {
 	instance := fmt.Sprintf("%s@%d", address, p.number)
 	if p.pod != nil {
@@ -138,7 +137,6 @@ func (w *world) probeOne(p *process, m membership, address string) *trust.Observ
 	return o
 }
 
-// unanswered is what is known of a process that does not answer.
 func (w *world) unanswered(m membership, address, instance string) *trust.Observation {
 	o := &trust.Observation{
 		Instance: instance, Address: address, Kind: trust.TLSProbe, ObservedAt: w.clock.now(), Failure: "it does not answer in time",
@@ -158,7 +156,7 @@ func (w *world) unanswered(m membership, address, instance string) *trust.Observ
 	return o
 }
 
-// together is what a burst of looks at one address shows: what is accepted by all, and what is presented by any.
+// together sums up a burst of probes of one address: what all processes accept, and what any of them presents.
 func together(seen []trust.Observation, address string) *trust.Observation {
 	sum := seen[0]
 	sum.Instance = address
@@ -186,7 +184,7 @@ func common[T comparable](a, b []T) []T {
 	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return !slices.Contains(b, x) })
 }
 
-// probeAll looks at every member of a domain that is probed.
+// probeAll probes every member of a domain that is observed from outside.
 func (w *world) probeAll(d *trust.Domain) {
 	for i := range d.Parties {
 		p := &d.Parties[i]
@@ -199,7 +197,7 @@ func (w *world) probeAll(d *trust.Domain) {
 	}
 }
 
-// acknowledge delivers a report of an account, which the API may refuse. It says whether it was taken.
+// acknowledge delivers an account's report, which the API may refuse. It reports whether the API took it.
 func (w *world) acknowledge(m membership, o *trust.Observation, by *trust.Account) bool {
 	d, now := w.domain(m.domain), w.clock.now()
 	if d == nil {
@@ -222,7 +220,7 @@ func (w *world) acknowledge(m membership, o *trust.Observation, by *trust.Accoun
 	return true
 }
 
-// reportNow reports what a process has loaded. The first report is kept by somebody who may send it again.
+// reportNow reports what a process has loaded. The first report is kept for a replay.
 func (w *world) reportNow(p *process, m membership) {
 	o := w.reportOf(p, m)
 	if w.acknowledge(m, o, w.accountOf(p)) && p.replay[m] == nil {
@@ -230,7 +228,6 @@ func (w *world) reportNow(p *process, m membership) {
 	}
 }
 
-// recorded is what is recorded of a member.
 func (w *world) recorded(m membership) []trust.Observation {
 	r := w.api.latest().Records[record.EvidenceName(m.domain, m.party, m.member)]
 	if r == nil || r.Said == nil || r.Said.Evidence == nil {
@@ -239,7 +236,8 @@ func (w *world) recorded(m membership) []trust.Observation {
 	return r.Said.Evidence.Observations
 }
 
-// record writes what was seen of a member, if it is news, or if a rotation is in flight and half of a lease is over.
+// record writes what was observed of a member if it is news. In flight it also does so when half of a lease is
+// over.
 func (w *world) record(m membership, seen []trust.Observation) {
 	known := w.recorded(m)
 	same := slices.EqualFunc(known, seen, func(x, y trust.Observation) bool { return record.Same(&x, &y) })
@@ -258,7 +256,7 @@ func (w *world) write(m membership, seen []trust.Observation) {
 	w.api.putRecord(made, w.clock.now())
 }
 
-// inFlight says whether the content shows a rotation, as an assessment of this moment does.
+// inFlight reports whether an assessment at this moment shows a rotation.
 func (w *world) inFlight(domain string) bool {
 	d, now := w.domain(domain), w.clock.now()
 	if d == nil {
@@ -270,14 +268,14 @@ func (w *world) inFlight(domain string) bool {
 	return w.flight.is
 }
 
-// flight says whether a domain is in flight at a moment.
+// flight is whether a domain is in flight at a moment.
 type flight struct {
 	of *trust.Domain
 	at time.Time
 	is bool
 }
 
-// observe looks at a process in all of its parts and records what it sees at once.
+// observe probes a process in all of its parties, or has it report.
 func (w *world) observe(p *process) {
 	for _, m := range p.memberships() {
 		w.probe(m)
@@ -287,15 +285,14 @@ func (w *world) observe(p *process) {
 	}
 }
 
-// reportOf is what a process says of itself.
 func (w *world) reportOf(p *process, m membership) *trust.Observation {
 	o := w.sight(p, m, trust.Acknowledgement)
 	o.StartedAt = p.startedAt
 	return o
 }
 
-// keepReporting has processes report again before their leases end. One that cannot ends: what is not known to trust an
-// anchor must not take traffic.
+// keepReporting makes processes report again before their leases end. One that cannot ends: a process must not take
+// traffic if it is not known to trust an anchor.
 func (w *world) keepReporting() {
 	now := w.clock.now()
 	for _, p := range slices.Clone(w.processes) {
@@ -316,12 +313,12 @@ func (w *world) keepReporting() {
 	}
 }
 
-// reporting says whether a process has to report before it takes traffic.
+// reporting reports whether a process must report before it takes traffic.
 func (w *world) reporting(p *process) bool {
 	return slices.ContainsFunc(p.memberships(), func(m membership) bool { return w.kindOf(m) == trust.Acknowledgement })
 }
 
-// absences are the proofs that members are gone: no Node has their UID, and no process of that machine runs.
+// absences returns the proofs that members are gone: no Node has their UID, and no process of that machine runs.
 func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[string]string {
 	out := map[string]string{}
 	for i := range missing {
@@ -346,7 +343,7 @@ func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[stri
 	return out
 }
 
-// absentPod is the proof that a pod is gone, "" if there is none.
+// absentPod returns the proof that a pod is gone, "" if there is none.
 func (w *world) absentPod(r *trust.RosterMember) string {
 	pod := w.api.latest().Pods[r.Member]
 	if pod == nil {
@@ -364,7 +361,7 @@ func (w *world) nodeOf(uid string) bool {
 	return false
 }
 
-// seen is a domain with what a leader asks about it.
+// seen returns a domain with the absences that a leader would find.
 func (w *world) seen(d *trust.Domain) *trust.Domain {
 	missing := trust.Missing(d)
 	if len(missing) == 0 {

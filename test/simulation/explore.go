@@ -13,22 +13,22 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// explorer tries everything that can happen in the small world, a server, and a client with two processes, breadth
-// first. States that differ in nothing but names are one state: what was found once is not tried again.
+// explorer tries, breadth first, everything that can happen in the small world: a server, and a client with two
+// processes. States that differ only in names count as one and are tried once.
 type explorer struct {
 	protocol Protocol
 	counts   *counts
 	seen     map[[sha256.Size]byte]bool
-	// states and moves that were tried, and the depth that was finished.
+	// states and moves count what was tried, depth is the depth that was completed.
 	states, moves, depth int
-	// complete says that there was nothing left to try.
+	// complete says that nothing is left to try.
 	complete bool
-	// more are moves besides those of moves, and each is called for every state; nil for none.
+	// more returns additional moves, each is called for every state. Either may be nil.
 	more func(*world) []move
 	each func(*node) error
 }
 
-// smallWorld is one that is tried out entirely.
+// smallWorld is the world that is explored completely.
 func smallWorld() topology {
 	return topology{
 		servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe,
@@ -36,14 +36,14 @@ func smallWorld() topology {
 	}
 }
 
-// node is a state with the story that leads to it.
+// node is a state and the way to it.
 type node struct {
 	world  *world
 	before *node
 	move   string
 }
 
-// story tells how a state came about.
+// story tells the moves that lead to a state.
 func (n *node) story() string {
 	if n == nil || n.before == nil {
 		return "from the stage Stable"
@@ -51,13 +51,13 @@ func (n *node) story() string {
 	return n.before.story() + "; " + n.move
 }
 
-// move is one thing that can happen.
+// move is something that can happen.
 type move struct {
 	name string
 	do   func(*world) error
 }
 
-// explore goes on until nothing is left, the given number of states was tried, or a promise is broken.
+// explore ends when nothing is left, after the given number of states, or when an invariant is broken.
 func (x *explorer) explore(t topology, most int) error {
 	w, err := newWorld(t, options{dice: quietDice{}, protocol: x.protocol, counts: x.counts})
 	if err != nil {
@@ -136,8 +136,8 @@ func (x *explorer) look(n *node) error {
 	return x.each(n)
 }
 
-// visit assesses a state that was not seen before, and says whether it was one. What is assessed is what the hash is of; promises are
-// checked after every move, as they are of validities, too.
+// visit assesses a state that is new, and reports whether it is. The hash covers all that the assessment depends
+// on. The invariants also depend on validities, so they are checked after every move.
 func (x *explorer) visit(w *world) (bool, error) {
 	h := w.hash()
 	if x.seen[h] {
@@ -147,13 +147,13 @@ func (x *explorer) visit(w *world) (bool, error) {
 	return true, w.progress()
 }
 
-// crashPoints are after how many writes a leader crashes; 0 for not at all.
+// crashPoints are the numbers of writes after which a leader crashes, 0 for never.
 func crashPoints() []int { return []int{0, 1} }
 
-// lags are how many states of the server the caches of a leader are behind.
+// lags are by how many states of the server the caches of a leader lag.
 func lags() []int { return []int{0, 1} }
 
-// moves are everything that can happen in a state.
+// moves returns everything that can happen in a state.
 func moves(w *world) []move {
 	var out []move
 	for _, crash := range crashPoints() {
@@ -213,7 +213,7 @@ func moves(w *world) []move {
 	})
 }
 
-// lead has a new leader look once.
+// lead lets a new leader reconcile once.
 func (w *world) lead(crash, lag int) error {
 	l, err := newLeader(w, "a leader", 0)
 	if err != nil {
@@ -221,7 +221,7 @@ func (w *world) lead(crash, lag int) error {
 	}
 	w.leaders = []*leader{l}
 	l.crashAfter = crash
-	// It has looked before: what is recorded may be old.
+	// It has observed the members before: what is recorded may be old.
 	for _, d := range w.domains().Domains {
 		l.looked[d.Name] = true
 	}
@@ -239,7 +239,7 @@ func (w *world) stopLeaders() {
 	w.leaders = nil
 }
 
-// clone is a world of its own without leaders.
+// clone returns a separate world without leaders.
 func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},

@@ -10,12 +10,12 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// mostStates are what an exploration tries at most; there is nothing left long before. A number of states and not a time, so that
-// a slow machine comes to the same end.
+// mostStates is how many states an exploration tries at most. It ends long before. A limit of states instead of
+// time lets a slow machine come to the same end.
 const mostStates = 100_000
 
-// TestEverythingInTheSmallWorld tries every order in which a leader looks (with caches that are up to date or not, and
-// crashing after any write), processes load and are observed, and a leaf is deleted, in the middle of a rotation.
+// TestEverythingInTheSmallWorld tries every order of these moves in the middle of a rotation: a leader reconciles,
+// with current or old caches, and may crash after a write; processes load and are observed; a leaf is deleted.
 func TestEverythingInTheSmallWorld(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
@@ -37,8 +37,8 @@ func TestEverythingInTheSmallWorld(t *testing.T) {
 	}
 }
 
-// TestExplorerFindsMutants shows that the small world is not too small: those mutants that need nothing else are found,
-// by a shortest story.
+// TestExplorerFindsMutants shows that the small world is large enough: the explorer finds the mutants that need no
+// more, by a shortest story.
 func TestExplorerFindsMutants(t *testing.T) {
 	for _, m := range mutants() {
 		switch m.name {

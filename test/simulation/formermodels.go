@@ -10,12 +10,12 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// rosterForgotten asks the configuration of the moment who counts.
+// rosterForgotten counts the members of the present configuration only.
 func rosterForgotten(d *trust.Domain, now time.Time) {
 	d.Roster = asConfigured(d, now)
 }
 
-// asConfigured is a roster that says what the configuration says.
+// asConfigured returns a roster of the members of the present configuration.
 func asConfigured(d *trust.Domain, now time.Time) *trust.Roster {
 	before := *d
 	if d.Roster != nil {
@@ -33,7 +33,7 @@ func asConfigured(d *trust.Domain, now time.Time) *trust.Roster {
 	return d.Roster
 }
 
-// nobodyIsEverybody needs no evidence of what nobody verifies or presents any more.
+// nobodyIsEverybody needs no evidence for a leaf without verifiers or holders.
 func nobodyIsEverybody(d *trust.Domain, now time.Time) {
 	rosterForgotten(d, now)
 	p := trust.Party{Name: "nobody", Kind: trust.None, Members: []trust.Member{{Name: "nobody"}}}
@@ -62,17 +62,17 @@ func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
 	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Presents = nil })
 }
 
-// hasRunForgotten does not know without a CA that leaves were issued once.
+// hasRunForgotten forgets, when the CA is lost, that leaves were issued.
 func hasRunForgotten(d *trust.Domain, _ time.Time) {
 	if d.Roster != nil && d.Signer.Active == nil {
 		d.Roster.Issued = false
 	}
 }
 
-// recordedByOneClock writes down what the leader's clock says, however far it is behind.
+// recordedByOneClock records times by the leader's clock, however far that is behind.
 func recordedByOneClock(d *trust.Domain, _ time.Time) { d.ClockSkew = d.ClockSkew.Abs() }
 
-// renewedAtOnce takes a Secret that was written for one that is loaded.
+// renewedAtOnce takes a written Secret for a loaded one.
 func renewedAtOnce(d *trust.Domain, _ time.Time) {
 	for i := range d.Parties {
 		if d.Parties[i].Kind == trust.Renewed {
@@ -89,7 +89,7 @@ func renewedAtOnce(d *trust.Domain, _ time.Time) {
 	}
 }
 
-// divergedIgnored does not look at what members trust where everybody should trust it.
+// divergedIgnored ignores, at rest, what members trust.
 func divergedIgnored(d *trust.Domain, _ time.Time) {
 	if d.Signer.Next != nil || len(d.Signer.Previous) > 0 {
 		return
@@ -97,7 +97,7 @@ func divergedIgnored(d *trust.Domain, _ time.Time) {
 	eachMember(d, func(_ *trust.Party, m *trust.Member) { m.Observations = nil })
 }
 
-// idleStands has members that cannot run yet stand against their own first leaf.
+// idleStands makes members that cannot run yet block their own first leaf.
 func idleStands(d *trust.Domain, _ time.Time) {
 	for i := range d.Parties {
 		for k := range d.Parties[i].Members {
@@ -112,14 +112,14 @@ func idleStands(d *trust.Domain, _ time.Time) {
 	}
 }
 
-// refusedStopsAll does nothing as long as anything is refused.
+// refusedStopsAll does nothing as long as any write is refused.
 func refusedStopsAll(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	if len(d.Refusals) > 0 {
 		a.Actions = nil
 	}
 }
 
-// futureIgnored leaves evidence from the future out, and lets the other processes speak for that one.
+// futureIgnored drops evidence from the future, so that the other processes speak for that one.
 func futureIgnored(d *trust.Domain, now time.Time) {
 	eachMember(d, func(_ *trust.Party, m *trust.Member) {
 		m.Observations = slices.DeleteFunc(m.Observations, func(o trust.Observation) bool {
@@ -128,7 +128,7 @@ func futureIgnored(d *trust.Domain, now time.Time) {
 	})
 }
 
-// waiverForEver takes what was waived in a former rotation for a waiver of this one.
+// waiverForEver applies a waiver of a former rotation to this one.
 func waiverForEver(d *trust.Domain, _ time.Time) {
 	d.Waivers = slices.Clone(d.Waivers)
 	for i := range d.Waivers {

@@ -9,9 +9,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// begins starts the container of a pod with what its kubelet has mounted. Where the program reads its files only then, what is
-// mounted only ever becomes newer, and at its first start the pod waits at its gates until what its template names is there. What
-// is read behind them may already be newer.
+// begins starts the container of a pod with what its kubelet has mounted. A program that reloads its files starts
+// with just that. For other programs, mounted files only become newer. Before the first start, the gates wait until
+// the content that the template names is mounted. What is read behind them may already be newer.
 func (w *world) begins(p *process, trusted, leaves *publication, silent bool) bool {
 	o := p.pod
 	if !o.workload.startsOnly() {
@@ -36,7 +36,7 @@ func (w *world) begins(p *process, trusted, leaves *publication, silent bool) bo
 	return true
 }
 
-// newer is the later one of two publications.
+// newer returns the later one of two publications.
 func (w *world) newer(x, y *publication) *publication {
 	if slices.Index(w.published, y) > slices.Index(w.published, x) {
 		return y
@@ -44,7 +44,7 @@ func (w *world) newer(x, y *publication) *publication {
 	return x
 }
 
-// behindGate is what is read of a kind of files behind the gates for them, nil if these do not open.
+// behindGate returns what is read of a kind of files behind their gates, nil if the gates do not open.
 func (w *world) behindGate(o *pod, kind trust.ObjectKind, mounted *publication) *publication {
 	latest := w.latestPublication()
 	switch {
@@ -62,7 +62,8 @@ func (w *world) behindGate(o *pod, kind trust.ObjectKind, mounted *publication) 
 	return mounted
 }
 
-// named is the latest publication that has what a pod is to start with, nil if none is remembered.
+// named returns the latest remembered publication with the content that a pod's template names, nil if there is
+// none.
 func (w *world) named(o *pod, kind trust.ObjectKind) *publication {
 	for _, p := range slices.Backward(w.published) {
 		if p.shows(kind, o) {
@@ -72,7 +73,7 @@ func (w *world) named(o *pod, kind trust.ObjectKind) *publication {
 	return nil
 }
 
-// notesContents keeps in mind what the contents have been.
+// notesContents records the present contents.
 func (w *world) notesContents() {
 	if w.contents == nil {
 		w.contents = map[string]bool{}
@@ -82,8 +83,8 @@ func (w *world) notesContents() {
 	}
 }
 
-// repeats says whether an object would have a content again that it had before, of which nothing tells a pod that was started
-// in between.
+// repeats reports whether an object would get a content that it had before. A pod that started in between could not
+// tell which of the two it has read.
 func (w *world) repeats(object, hash string) bool {
 	return len(w.published) > 0 && hash != "" && hash != w.latestPublication().hashes[object] && w.contents[object+"="+hash]
 }

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// authority makes a CA as somebody does who has openssl.
+// authority makes a CA as a person with openssl does.
 func (w *world) authority(commonName string) (*pki.Pair, error) {
 	return pki.NewAuthority(pki.Profile{
 		CommonName: commonName, Key: pki.Ed25519, Validity: signerValidity, Backdate: 5 * time.Minute,
@@ -30,8 +30,8 @@ func fill(s *corev1.Secret, certKey, keyKey string, pair *pki.Pair) bool {
 	return true
 }
 
-// bringsOwnNext starts a rotation with a CA that has the subject of the active one, where every leaf is verified by
-// somebody who is probed: then nothing is ever signed by it, and the rotation can be aborted.
+// bringsOwnNext starts a rotation with a CA that has the subject of the active one. It does so only if a probed
+// member verifies every leaf: then that CA never signs, and the rotation can be aborted.
 func (w *world) bringsOwnNext(d *trust.Domain) *edit {
 	if w.topology.serverKind != configv1alpha1.EvidenceTLSProbe || !w.topology.peers || d.Signer.Active == nil {
 		return nil
@@ -69,7 +69,7 @@ func (w *world) putsForeignLeaf(d *trust.Domain) *edit {
 	return w.putsLeaf(d, name, ca, "puts a leaf of a foreign CA into "+name)
 }
 
-// signsByHand issues a leaf with the CA in the slot next, whether it is trusted or not.
+// signsByHand issues a leaf with the next CA, trusted or not.
 func (w *world) signsByHand(d *trust.Domain) *edit {
 	name, secret := w.leafName(d), w.api.secrets[d.Signer.Name]
 	if name == "" || secret == nil || d.Signer.Next == nil {
@@ -91,7 +91,7 @@ func (w *world) putsLeaf(d *trust.Domain, name string, ca *pki.Pair, what string
 		what: what, kind: trust.SecretKind, name: name,
 		secret: func(s *corev1.Secret) bool {
 			if w.topology.beside && len(s.Data[inventory.AuthorityKey]) == 0 {
-				// Who makes a Secret for a program that verifies by ca.crt puts it there.
+				// A Secret for a program that verifies by ca.crt comes with that.
 				s.Data[inventory.AuthorityKey] = pki.EncodeCertificates(d.Bundle.Anchors...)
 			}
 			return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair)

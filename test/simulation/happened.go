@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// happened notes what the state of a domain shows that has happened.
+// happened counts what the state of a domain shows to have happened.
 func (w *world) happened(d *trust.Domain, a *trust.Assessment, h *history) {
 	now := w.clock.now()
 	note := func(is bool, what happening) {
@@ -51,7 +51,7 @@ func (w *world) happened(d *trust.Domain, a *trust.Assessment, h *history) {
 	h.open = slices.Compact(h.open)
 }
 
-// hasLapsed says whether the evidence of a member has come to its end without being renewed.
+// hasLapsed reports whether all evidence of a member of the party has expired.
 func hasLapsed(p *trust.Party, now time.Time) bool {
 	return slices.ContainsFunc(p.Members, func(m trust.Member) bool {
 		ended := func(o trust.Observation) bool { return !o.Expires.After(now) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// happening is a kind of thing that has to have happened: a search in which it has not proves nothing of it.
+// happening is a kind of event or state that a search must meet to prove anything of it.
 type happening string
 
 // Happenings.
@@ -51,7 +51,7 @@ const (
 	movedNode      happening = "a node registers again with another address"
 	renamedParty   happening = "a party of nodes gets another name"
 	recordedAbsent happening = "a member is proven to be gone"
-	// Of pods.
+	// For pods.
 	podStart        happening = "a container of a pod starts"
 	podTerminating  happening = "a pod terminates"
 	podEnded        happening = "a pod is evicted"
@@ -67,7 +67,7 @@ const (
 	relapse         happening = "a container is started again with older content"
 	sameNameAgain   happening = "a pod has the name of another and older content"
 	lateJoin        happening = "a pod more starts with older content"
-	// Of programs that read their files only when they start.
+	// For programs that read their files only at start.
 	heldAtGate        happening = "a pod waits at its start gate"
 	newerBehindGate   happening = "a pod reads something newer than its gate has seen"
 	podReplaced       happening = "a pod of a former template is replaced"
@@ -76,17 +76,17 @@ const (
 	restartHeld       happening = "a restart waits for a person"
 	rolloutPaused     happening = "a rollout is paused or resumed"
 	templateByHand    happening = "a template is edited by hand"
-	// Of caBundles.
+	// For caBundles.
 	injected       happening = "a caBundle is injected"
 	caBundleByHand happening = "a caBundle is edited by hand"
-	// A start with an older bundle is harmless because nothing that is live needs more, and the pod holds the rotation until
-	// it has loaded; with one that was outrun it would refuse, which kubelets are assumed not to do.
+	// A start with an older bundle is harmless: no live leaf needs a newer one, and the rotation waits until the
+	// pod has loaded. Kubelets are assumed not to mount a bundle with which a pod would refuse a live leaf.
 	staleStart  happening = "a pod starts with something older than is published"
 	staleHeld   happening = "a rotation waits for a pod that started so"
 	outrunStart happening = "a pod would start with something older than live leaves need"
 )
 
-// leastInCI is how often each has to happen at least in the 100,000 steps of CI.
+// leastInCI is how often each must happen at least in the 100,000 steps of CI.
 func leastInCI() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
@@ -98,7 +98,8 @@ func leastInCI() map[happening]int {
 	return out
 }
 
-// leastOfPods is how often what pods do has to happen in 100,000 steps, of which a fifth is in worlds with pods.
+// leastOfPods is how often the happenings of pods must happen in 100,000 steps, a fifth of them in worlds with
+// pods.
 func leastOfPods() map[happening]int {
 	return map[happening]int{
 		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 10, scaledToZero: 5,
@@ -106,7 +107,7 @@ func leastOfPods() map[happening]int {
 	}
 }
 
-// lacking lists what has not happened as often as it has to.
+// lacking lists what has not happened often enough.
 func (c *counts) lacking(least map[happening]int) []string {
 	var out []string
 	for _, h := range slices.Sorted(maps.Keys(least)) {
@@ -119,7 +120,7 @@ func (c *counts) lacking(least map[happening]int) []string {
 
 func (c *counts) event(h happening) { c.events[h]++ }
 
-// report lists how often everything happened.
+// report lists how often each has happened.
 func (c *counts) report() string {
 	var parts []string
 	for _, h := range slices.Sorted(maps.Keys(c.events)) {

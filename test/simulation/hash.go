@@ -13,8 +13,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// names gives each certificate a number, in the order in which a walk over the state meets them: two states in which
-// only the keys differ read the same.
+// names numbers the certificates in the order in which a walk over the state meets them. States that differ only in
+// keys have equal text.
 type names map[pki.Fingerprint]int
 
 func (n names) of(f pki.Fingerprint) int {
@@ -36,8 +36,7 @@ func (n names) ofAll(certs ...*pki.Certificate) string {
 	return b.String()
 }
 
-// hash identifies what matters of a state, apart from names and times. Members that play the same part are
-// interchangeable.
+// hash identifies what matters of a state, without names and times. Members with the same role are interchangeable.
 func (w *world) hash() [sha256.Size]byte {
 	var b strings.Builder
 	for _, d := range w.domains().Domains {
@@ -62,8 +61,8 @@ func (w *world) hash() [sha256.Size]byte {
 	return sha256.Sum256([]byte(b.String()))
 }
 
-// describe is a process with its leaves and with what is known of it. A leaf is known by who signed it and whether it is
-// the one in the Secret.
+// describe returns a process, its leaves and what is known of it as text. A leaf counts by its signer, and by
+// whether it is the one in the Secret.
 func (w *world) describe(d *trust.Domain, p *process, n names, subjects map[string]int) string {
 	var b strings.Builder
 	role, _, _ := strings.Cut(p.member, "-")
@@ -96,7 +95,6 @@ func (w *world) describe(d *trust.Domain, p *process, n names, subjects map[stri
 	return b.String()
 }
 
-// describeEvidence is what is recorded of the member of a process.
 func (w *world) describeEvidence(b *strings.Builder, d *trust.Domain, p *process, m membership, n names, subjects map[string]int) {
 	for _, o := range w.recorded(m) {
 		var trusts []int
@@ -117,7 +115,7 @@ func (w *world) describeEvidence(b *strings.Builder, d *trust.Domain, p *process
 	}
 }
 
-// rosterText is who counts, whatever version of the record says so.
+// rosterText returns the members of the roster as text, without the record's version.
 func rosterText(r *trust.Roster) string {
 	if r == nil {
 		return "nobody is recorded"

@@ -13,23 +13,24 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// kubeletLag is how long after something newer was published a kubelet may mount the older at most.
+// kubeletLag is how long a kubelet may mount an older version after a newer one is published.
 const kubeletLag = 10 * time.Minute
 
-// publication is what bundles and leaves were at one time.
+// publication is the content of all bundles and leaves at one time.
 type publication struct {
 	pools  map[string]*pool
 	leaves map[string]*pki.Certificate
-	// beside are the anchors beside each leaf, nil where nobody verifies by them.
+	// beside are the anchors beside each leaf, nil if no process verifies by them.
 	beside map[string]*pool
-	// hashes are of the contents, by Kind/name, where anybody asks for them, and superseded are those before.
+	// hashes are those of the contents by Kind/name, superseded the earlier ones. They are set only if a pod needs
+	// them.
 	hashes     map[string]string
 	superseded map[string][]string
-	// until is when something newer was published, zero if it is the latest.
+	// until is when a newer version was published, zero for the latest.
 	until time.Time
 }
 
-// publishes keeps in mind what may be mounted.
+// publishes records the present content, which kubelets may mount.
 func (w *world) publishes() {
 	if !w.topology.pods {
 		return
@@ -66,30 +67,30 @@ func (w *world) publishes() {
 	w.published = append(w.published[max(0, len(w.published)-remembered):], now)
 }
 
-// latestPublication is what a kubelet that is up to date mounts.
+// latestPublication is what an up-to-date kubelet mounts.
 func (w *world) latestPublication() *publication { return w.published[len(w.published)-1] }
 
-// mountable is what a kubelet may mount: the latest, or what it has cached of the time before.
+// mountable draws what a kubelet mounts: the latest, or an earlier version that it has cached.
 func (w *world) mountable(what string) *publication { return one(w.dice, what, w.allMountable()) }
 
-// allMountable is everything that a kubelet may mount, the oldest first.
+// allMountable returns all versions that a kubelet may mount, the oldest first.
 func (w *world) allMountable() []*publication {
 	return slices.DeleteFunc(slices.Clone(w.published), func(p *publication) bool {
 		return !p.until.IsZero() && w.clock.now().After(p.until.Add(kubeletLag))
 	})
 }
 
-// mayBeLate says whether a kubelet may have cached something older. One that does so between the look that confirms a step
-// and the write of the step is not promised anything.
+// mayBeLate reports whether a kubelet may have cached an older version. It may not between the observation that
+// confirms a step and the write of the step: nothing is promised then.
 func (w *world) mayBeLate() bool {
 	n := len(w.published)
 	return !w.nested && !w.faultless && n > 1 && !w.clock.now().After(w.published[n-2].until.Add(kubeletLag))
 }
 
-// startPod starts the container of a pod, for the first time or again, with what its kubelet has mounted. It may have cached
-// something older than is published, and even older than what the container before had, unless with that the pod could not
-// handshake at this moment: that is assumed of kubelets (docs/protocol.md), and counted. It need not report before it takes
-// traffic, as the API server knows of its start.
+// startPod starts the container of a pod, for the first time or again, with what its kubelet has mounted. The
+// kubelet may have cached a version older than the published one, and older than the one of the previous container.
+// It does not do so if the pod's handshakes would fail now: that is assumed of kubelets (docs/protocol.md), and
+// counted. The pod need not report before it takes traffic, as the API server knows of its start.
 func (w *world) startPod(p *process) bool {
 	if !w.startable(p) {
 		return false
@@ -101,13 +102,12 @@ func (w *world) startPod(p *process) bool {
 	return w.begins(p, trusted, leaves, in(w.dice, 2, "it says nothing at its start"))
 }
 
-// startable says whether there is something that can start a container of a pod, and to start it with.
+// startable reports whether a container of a pod can start, and has content to start with.
 func (w *world) startable(p *process) bool {
 	o := p.pod
 	return !o.ended && !o.lost && !o.terminating && !o.unschedulable && len(w.published) > 0 && w.followed(p)
 }
 
-// startsWith starts the container of a pod with what its kubelet has mounted.
 func (w *world) startsWith(p *process, trusted, leaves *publication, silent bool) bool {
 	o, was := p.pod, *p
 	p.up = true
@@ -140,14 +140,13 @@ func (w *world) startsWith(p *process, trusted, leaves *publication, silent bool
 	return true
 }
 
-// mounts has a process that begins read its files.
 func (p *process) mounts(trusted, leaves *publication) {
 	p.pools, p.leaves = map[string]*pool{}, map[string]*pki.Certificate{}
 	p.readAnchors(trusted, leaves)
 	p.readLeaves(leaves)
 }
 
-// readAnchors has a process read the anchors of a bundle, or those beside its leaf.
+// readAnchors makes a process read the anchors of the bundle, or those beside its leaf.
 func (p *process) readAnchors(trusted, leaves *publication) {
 	for m, r := range p.roles {
 		pool := trusted.pools[m.domain]
@@ -170,7 +169,7 @@ func (p *process) readLeaves(from *publication) {
 	}
 }
 
-// outrun says whether a pod with what was cached refuses, or is refused, at this moment, or does not know who signs.
+// outrun reports whether a pod with cached content refuses a peer, is refused, or lacks the active CA.
 func (w *world) outrun(p *process) bool {
 	for _, d := range w.domains().Domains {
 		anchors := p.pools[d.Name]
@@ -181,7 +180,7 @@ func (w *world) outrun(p *process) bool {
 	return w.strictly(func() error { return cmp.Or(w.checkHandshakes(), w.checkBundles()) }) != nil
 }
 
-// syncs has the kubelet of a pod mount something newer, which the process has not read yet.
+// syncs lets the kubelet of a pod mount a newer version, which the process has not read yet.
 func (w *world) syncs() bool {
 	p := w.anyPod()
 	if p == nil || !p.up || len(w.published) == 0 {
@@ -203,8 +202,8 @@ func (w *world) syncs() bool {
 	return true
 }
 
-// loadMounted has a pod read what is mounted, which may be less than is published. What was taken away leaves it with what
-// it has.
+// loadMounted makes a pod read what is mounted, which may be older than what is published. It keeps what it has of
+// files that are gone.
 func (w *world) loadMounted(p *process, what parts) {
 	o := p.pod
 	if o.workload.startsOnly() {
@@ -221,7 +220,7 @@ func (w *world) loadMounted(p *process, what parts) {
 	}
 }
 
-// heldUp notes the pods that have started with an older bundle and that a rotation waits for.
+// heldUp counts the pods that started with an older bundle and block a rotation.
 func (w *world) heldUp(a *trust.Assessment) {
 	for _, p := range w.processes {
 		if p.pod != nil && p.pod.stale && slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Member == p.member }) {

@@ -28,12 +28,12 @@ type leader struct {
 	view       view
 	controller *rotation.Controller
 	dead       bool
-	// looked are the domains at which it has looked since it began.
+	// looked are the domains whose members it has observed since it began.
 	looked map[string]bool
-	// crashAfter is after how many writes it crashes, if the explorer says so; 0 for never.
+	// crashAfter is the number of writes after which it crashes, 0 for never. Only the explorer sets it.
 	crashAfter, writes int
-	// undisturbed says that nothing has happened and nothing was written since it began to look, and that its caches were
-	// up to date.
+	// undisturbed says that its caches were up to date when it began to reconcile, and that nothing has happened or
+	// was written since.
 	undisturbed bool
 }
 
@@ -53,7 +53,7 @@ func newLeader(w *world, name string, off time.Duration) (*leader, error) {
 	return l, nil
 }
 
-// knownSkew is how far the clock of a leader is off, measured against the world.
+// knownSkew is the clock skew of a leader, as measured.
 type knownSkew time.Duration
 
 // Ask implements rotation.Skew.
@@ -69,7 +69,7 @@ func (l *leader) stop() {
 // quiet is a context without logs.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }
 
-// reconcile looks once. An error is no violation, unless it is a panic.
+// reconcile reconciles a domain once. An error is no violation, unless it is a panic.
 func (l *leader) reconcile(domain string) error {
 	l.undisturbed = l.view.upToDate()
 	err := l.controller.Reconcile(quiet(context.Background()), namespace, domain)
@@ -82,7 +82,7 @@ func (l *leader) reconcile(domain string) error {
 	return l.world.takeBroken()
 }
 
-// read is every read of a leader.
+// read precedes every read of a leader. It may fail.
 func (l *leader) read() error {
 	if l.dead {
 		return apifake.ErrCrash
@@ -94,7 +94,7 @@ func (l *leader) read() error {
 	return failure()
 }
 
-// written is every write of a leader: something else may come in front of it, and it may fail in every way.
+// written does a write of a leader. Another event may precede it, and any fault may hit it.
 func written[T any](l *leader, object string, store func() (T, error)) (T, error) {
 	var none T
 	w := l.world
@@ -121,7 +121,7 @@ func written[T any](l *leader, object string, store func() (T, error)) (T, error
 	w.counts.writes++
 	w.say("  %s writes %s", l.name, object)
 	w.breaks(w.afterWrite(l, object, before))
-	// What else it decided on is not there any more.
+	// The other actions were decided on a state that has changed.
 	l.undisturbed = false
 	if err := f.After(); err != nil {
 		l.dead = f.Kills()
@@ -142,7 +142,8 @@ func (l *leader) fault() apifake.Fault {
 	return f
 }
 
-// LookedOnce implements rotation.Evidence: what was recorded before the start counts only after a first look.
+// LookedOnce implements rotation.Evidence: what was recorded before the leader began counts only after a first
+// probe.
 func (l *leader) LookedOnce(_, domain string) bool {
 	d := l.world.domain(domain)
 	if l.looked[domain] || d == nil {
@@ -158,7 +159,7 @@ func (l *leader) Absences(_ context.Context, d *trust.Domain, missing []trust.Ro
 	return l.world.absences(d, missing), nil
 }
 
-// Refresh implements rotation.Evidence as controller/evidence does: every member that can be probed is probed.
+// Refresh implements rotation.Evidence as controller/evidence does: it probes every member that can be probed.
 func (l *leader) Refresh(_ context.Context, d *trust.Domain) error {
 	if err := l.read(); err != nil {
 		return err

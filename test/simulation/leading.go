@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// leads has the leader look at something.
+// leads lets the first leader reconcile one of its keys.
 func (w *world) leads() (bool, error) { return true, w.lookAt(w.leaders[0]) }
 
-// otherLeads has the second leader look, if there is one.
+// otherLeads lets the second leader reconcile, if there is one.
 func (w *world) otherLeads() (bool, error) {
 	if len(w.leaders) < 2 {
 		return false, nil
@@ -18,7 +18,7 @@ func (w *world) otherLeads() (bool, error) {
 	return true, w.lookAt(w.leaders[1])
 }
 
-// lookAt has a leader look at one of its keys.
+// lookAt lets a leader reconcile one of its keys.
 func (w *world) lookAt(l *leader) error {
 	keys := []string{}
 	for _, d := range w.domains().Domains {
@@ -54,7 +54,7 @@ func (w *world) crashes() (bool, error) {
 	return true, nil
 }
 
-// replaceDead has new leaders begin where others have crashed. The clock of each is off by something else.
+// replaceDead replaces crashed leaders. Each new leader has another clock skew.
 func (w *world) replaceDead() error {
 	for i, l := range w.leaders {
 		if !l.dead {
@@ -74,7 +74,8 @@ func (w *world) rollOff() time.Duration {
 	return one(w.dice, "clock", []time.Duration{0, maxOff, -maxOff})
 }
 
-// secondLeader begins, while the first does not know that it has lost its lease; or the first finds out.
+// secondLeader begins to lead while the first does not know that it has lost its lease. If there are two, the first
+// finds out.
 func (w *world) secondLeader() (bool, error) {
 	if len(w.leaders) == 2 {
 		w.say("the former leader finds out that it leads no more")

@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// gateByNumber takes any observation that is younger than the new CA for proof, as a revision that is higher than the one
-// in which a bundle was written: OpenShift's gate.
+// gateByNumber takes any observation that is younger than the new CA for proof. OpenShift's gate does so with a
+// revision that is higher than the one of the bundle.
 func gateByNumber(d *trust.Domain, _ time.Time) {
 	eachObservation(d, func(_ *trust.Party, o *trust.Observation) {
 		if next := d.Signer.Next; next != nil && o.ObservedAt.After(madeAt(d, next)) {
@@ -22,7 +22,7 @@ func gateByNumber(d *trust.Domain, _ time.Time) {
 	})
 }
 
-// noGate does not ask.
+// noGate needs no evidence.
 func noGate(d *trust.Domain, now time.Time) {
 	eachMember(d, func(p *trust.Party, m *trust.Member) {
 		seeAll(p, m, now)
@@ -33,7 +33,7 @@ func noGate(d *trust.Domain, now time.Time) {
 	})
 }
 
-// seeAll makes up what was not observed of a member.
+// seeAll invents the observations that a member lacks.
 func seeAll(p *trust.Party, m *trust.Member, now time.Time) {
 	if len(m.Observations) == 0 {
 		o := trust.Observation{Instance: "made up", Kind: p.Kind}
@@ -57,7 +57,7 @@ func current(d *trust.Domain, m *trust.Member, o *trust.Observation) {
 	}
 }
 
-// retireByTimer believes that everybody presents what was issued ten minutes ago: Kyma's gate.
+// retireByTimer believes that every member presents what was issued ten minutes ago, as Kyma's gate does.
 func retireByTimer(d *trust.Domain, now time.Time) {
 	for i := range d.Leaves {
 		if c := d.Leaves[i].Certificate; c != nil && now.Sub(c.NotBefore.Add(d.Leaves[i].Policy.Profile.Backdate)) < 10*time.Minute {
@@ -67,7 +67,7 @@ func retireByTimer(d *trust.Domain, now time.Time) {
 	retireUndelivered(d, now)
 }
 
-// retireUndelivered believes that everybody presents what is in the Secrets.
+// retireUndelivered believes that every member presents what is in the Secrets.
 func retireUndelivered(d *trust.Domain, now time.Time) {
 	eachMember(d, func(p *trust.Party, m *trust.Member) {
 		seeAll(p, m, now)
@@ -77,7 +77,7 @@ func retireUndelivered(d *trust.Domain, now time.Time) {
 	})
 }
 
-// firstEvidence takes the evidence of one member for that of all.
+// firstEvidence takes the evidence of one member for the evidence of all.
 func firstEvidence(d *trust.Domain, now time.Time) {
 	next, found := d.Signer.Next, false
 	if next == nil {
@@ -93,7 +93,7 @@ func trusting(o *trust.Observation, ca *pki.Certificate) bool {
 	return slices.Contains(o.Trusts, ca.Fingerprint) || slices.Contains(o.TrustedSubjects, ca.SubjectHash)
 }
 
-// ignoreFailures takes whoever does not answer for gone.
+// ignoreFailures takes a member that does not answer for gone.
 func ignoreFailures(d *trust.Domain, _ time.Time) {
 	eachMember(d, func(_ *trust.Party, m *trust.Member) {
 		for i := range m.Observations {
@@ -105,7 +105,7 @@ func ignoreFailures(d *trust.Domain, _ time.Time) {
 	})
 }
 
-// annotationIsTruth takes what the bundle says of the publication for proof that it is loaded.
+// annotationIsTruth takes the bundle's record of the publication for proof that the bundle is loaded.
 func annotationIsTruth(d *trust.Domain, now time.Time) {
 	next := d.Signer.Next
 	if next != nil && strings.Contains(d.Bundle.Annotations[trust.AnnotationPublished], string(next.Fingerprint)) {

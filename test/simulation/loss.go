@@ -12,8 +12,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// losesBundle deletes a bundle at any time, past the guard, as a restore of a backup may do. It happens only where the
-// bundle can be rebuilt: from the slots of the signer, and from what the leaves in Secrets carry of former generations.
+// losesBundle deletes a bundle at any time, past the guard, as a restore from a backup may do. It does so only if
+// the bundle can be rebuilt: from the slots of the signer, and from the former CAs beside the leaves in Secrets.
 func (w *world) losesBundle() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	if !d.Bundle.Present || !w.rebuildable(d) {
@@ -26,8 +26,8 @@ func (w *world) losesBundle() bool {
 	return true
 }
 
-// spoilsLeaf writes what is no certificate into the Secret of a leaf, past the guard. Whoever presents it goes on with what it
-// has loaded.
+// spoilsLeaf writes an invalid certificate into the Secret of a leaf, past the guard. Its holders keep what they
+// have loaded.
 func (w *world) spoilsLeaf() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	if len(d.Leaves) == 0 {
@@ -36,7 +36,7 @@ func (w *world) spoilsLeaf() bool {
 	l := one(w.dice, "leaf", d.Leaves)
 	live := w.api.secrets[l.Name]
 	if live == nil || l.Problem != nil || !d.Bundle.Present {
-		// What the Secret has of former CAs is all that there is of them.
+		// The Secret may be the only place that has the former CAs.
 		return false
 	}
 	w.say("the Secret of %s is spoilt", l.Name)
@@ -52,7 +52,7 @@ func (w *world) spoilsLeaf() bool {
 	return true
 }
 
-// deletesAllSecrets is `kubectl delete secrets --all`, while everybody runs. Each deletion is asked of the guard.
+// deletesAllSecrets is `kubectl delete secrets --all` while the processes run. The guard judges each deletion.
 func (w *world) deletesAllSecrets() bool {
 	before := w.counts.edits
 	for _, name := range slices.Sorted(maps.Keys(w.api.secrets)) {
@@ -65,8 +65,9 @@ func (w *world) deletesAllSecrets() bool {
 	return true
 }
 
-// losesAll deletes signer, leaves and bundle of a domain past the guard, when the evidence of probes has lapsed. A process that loads the new
-// bundle refuses what was signed before; that is beyond help. No leaf that is issued afterwards may be refused.
+// losesAll deletes signer, leaves and bundle of a domain past the guard, when the evidence of probes has lapsed. A
+// process that loads the new bundle refuses older leaves, which no controller can prevent. No leaf that is issued
+// later may be refused.
 func (w *world) losesAll() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	if d.Roster == nil || !d.Roster.Issued || !in(w.dice, 3, "everything is lost") {
@@ -92,8 +93,8 @@ func (w *world) losesAll() bool {
 	return true
 }
 
-// mountsBundles gives the bundle to those who verify by what is beside a leaf: without the leaf there is nothing that they could load.
-// Who mounts something else starts anew.
+// mountsBundles makes processes that verify by the anchors beside a leaf mount the bundle instead: without the leaf
+// they could load no anchors.
 func (w *world) mountsBundles() {
 	if !w.topology.beside {
 		return
@@ -107,7 +108,7 @@ func (w *world) mountsBundles() {
 	}
 }
 
-// noteIssuers keeps in mind who has signed what is in Secrets, in processes and in backups of their disks.
+// noteIssuers records the issuers of the leaves in Secrets, in processes, and in backups of their disks.
 func (w *world) noteIssuers(d *trust.Domain) {
 	if w.lost == nil {
 		w.lost = map[string]bool{}
@@ -130,13 +131,13 @@ func (w *world) noteIssuers(d *trust.Domain) {
 	}
 }
 
-// beyondHelp says whether a leaf is one that nobody can do anything about: its last holder was proven to be gone, or its CA was lost with
+// beyondHelp reports whether no rule can save a leaf: its last holder is proven to be gone, or its CA was lost with
 // everything.
 func (w *world) beyondHelp(leaf *pki.Certificate) bool {
 	return w.abandoned[leaf.Fingerprint] || w.lost[leaf.Issuer]
 }
 
-// rebuildable says whether everything that live leaves chain to is known without the bundle.
+// rebuildable reports whether the CAs of all live leaves are known without the bundle.
 func (w *world) rebuildable(d *trust.Domain) bool {
 	slots := slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous)
 	for _, ca := range d.Bundle.Anchors {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMain trades memory for CPU time: a third of the latter went into collecting the worlds that are over.
+// TestMain trades memory for CPU time: collecting finished worlds took a third of the time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())

@@ -33,7 +33,7 @@ func issueAction(d *trust.Domain, l *trust.Leaf, ca *pki.Certificate) trust.Acti
 	}
 }
 
-// forgetPrevious takes the anchor of the former CA out as soon as it does not sign any more.
+// forgetPrevious removes the anchor of the former CA as soon as that does not sign.
 func forgetPrevious(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	for _, ca := range d.Signer.Previous {
 		if published(d, ca) && d.Signer.Next == nil {
@@ -42,14 +42,15 @@ func forgetPrevious(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	}
 }
 
-// destroyAtPromotion does not keep the key of the former CA; what is not in a slot cannot be told from what is not needed.
+// destroyAtPromotion destroys the key of the former CA at once.
 func destroyAtPromotion(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	if len(d.Signer.Previous) > 0 {
 		a.Actions = []trust.Action{signerAction(d, trust.DestroyPrevious)}
 	}
 }
 
-// resignAllOnJoin signs every leaf with the newest CA when one is missing: cluster-etcd-operator, when a node joins.
+// resignAllOnJoin signs every leaf with the newest CA if one is missing, as cluster-etcd-operator does when a node
+// joins.
 func resignAllOnJoin(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	newest := a.Newest
 	if newest == nil || !published(d, newest) || newest.Expired(now) {
@@ -64,7 +65,7 @@ func resignAllOnJoin(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	}
 }
 
-// onlyNewAfterConflict writes what is missing, and nothing else, if its first attempt has come to nothing.
+// onlyNewAfterConflict writes only the new anchor if its first attempt has failed.
 func onlyNewAfterConflict() Protocol {
 	var tried pki.Fingerprint
 	return acting(func(d *trust.Domain, _ time.Time, a *trust.Assessment) {
@@ -81,7 +82,7 @@ func onlyNewAfterConflict() Protocol {
 	})()
 }
 
-// signUnpublished uses the next CA at once.
+// signUnpublished signs with the next CA at once.
 func signUnpublished(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	next := d.Signer.Next
 	if next == nil || published(d, next) || next.Expired(now) {
@@ -93,7 +94,7 @@ func signUnpublished(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	}
 }
 
-// restartRotation begins anew whenever it is asked.
+// restartRotation starts a rotation again at each request.
 func restartRotation(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	if r := requestOf(d, trust.RequestRotate); r != nil && a.InFlight() {
 		again := signerAction(d, trust.GenerateNext)
@@ -102,7 +103,7 @@ func restartRotation(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	}
 }
 
-// rebuildFromActive does not look at what live leaves need.
+// rebuildFromActive ignores what live leaves need.
 func rebuildFromActive(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	for i := range a.Actions {
 		if a.Actions[i].Kind == trust.PublishAnchors && len(d.Bundle.Anchors) == 0 {
@@ -115,7 +116,7 @@ func rebuildFromActive(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	}
 }
 
-// abortAlways drops the next CA, whatever it has signed.
+// abortAlways drops the next CA, even if it has signed.
 func abortAlways(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	if r := requestOf(d, trust.RequestAbort); r != nil && d.Signer.Next != nil && d.Signer.Active != nil {
 		drop := signerAction(d, trust.DropNext)
@@ -124,7 +125,7 @@ func abortAlways(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	}
 }
 
-// requestOf is what is asked of the signer and not answered, nil if nothing is.
+// requestOf returns the unanswered request for the signer, nil if there is none.
 func requestOf(d *trust.Domain, kind trust.RequestKind) *trust.Request {
 	for i := range d.Requests {
 		r := &d.Requests[i]

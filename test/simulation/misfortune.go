@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// refusesWrites has the server refuse the writes of leaders to an object for ever, or take that back.
+// refusesWrites makes the server refuse leaders' writes of an object permanently, or ends that.
 func (w *world) refusesWrites() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	objects := []string{"Secret/" + d.Signer.Name, "ConfigMap/" + d.Bundle.Name, "RotationRecord/" + trust.RosterRecord(d.Name)}
@@ -34,8 +34,8 @@ func (w *world) refusesWrites() bool {
 	return true
 }
 
-// clocksJump has all clocks be ahead together, or come back. Meanwhile processes do what was promised of them by their
-// clocks.
+// clocksJump makes all clocks jump ahead together, or come back. Meanwhile processes keep their promises by their
+// own clocks.
 func (w *world) clocksJump() bool {
 	if w.ahead > 0 {
 		w.clocksComeBack()
@@ -45,7 +45,7 @@ func (w *world) clocksJump() bool {
 	return true
 }
 
-// decades is how far clocks jump that have nothing to do with what time it is.
+// decades is a jump of clocks to a completely wrong time.
 const decades = 20 * 365 * 24 * time.Hour
 
 func (w *world) clocksJumpBy(ahead time.Duration) {
@@ -74,14 +74,14 @@ func (w *world) clocksComeBack() {
 	w.ahead, w.returned = 0, true
 }
 
-// doubles starts a second process of a member, as a rolling update does before the first ends.
+// doubles starts a second process of a member, as a rolling update does before it ends the first.
 func (w *world) doubles() bool {
 	p := w.running()
 	return p != nil && p.pod == nil && p.number == 0 && len(w.processesOf(p.member)) == 1 && w.recordedAll(p) && w.doubleOf(p)
 }
 
-// recordedAll says whether something is recorded of a process that reports itself. If that is lost, it is unknown beside another one until it
-// reports again, which is a limit of that evidence (losesRecord).
+// recordedAll reports whether there is evidence of a process in each party where it reports. A process without
+// evidence is unknown beside another one until it reports again, a limit of that evidence (losesRecord).
 func (w *world) recordedAll(p *process) bool {
 	return !slices.ContainsFunc(p.memberships(), func(m membership) bool {
 		return w.kindOf(m) == trust.Acknowledgement && len(w.recorded(m)) == 0
@@ -102,7 +102,7 @@ func (w *world) doubleOf(p *process) bool {
 	return true
 }
 
-// forges reports what is not so: a process that starts in the future, or that has looked at itself then.
+// forges reports a process that starts, or was observed, in the future.
 func (w *world) forges() bool {
 	p := w.running()
 	if p == nil {
@@ -131,7 +131,7 @@ func (w *world) forges() bool {
 	return false
 }
 
-// replays delivers a report again that was taken before.
+// replays delivers an earlier report again.
 func (w *world) replays() bool {
 	p := w.anyProcess()
 	if p == nil || len(p.replay) == 0 {

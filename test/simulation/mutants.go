@@ -15,28 +15,29 @@ import (
 // mutant is a protocol that is broken in one way.
 type mutant struct {
 	name string
-	// make returns one for one world; what it remembers is lost with the world.
+	// make returns the protocol for one world. It keeps its state within that world.
 	make func() Protocol
-	// often are the events that come more often while it is hunted, as it is wrong only where they meet.
+	// often are the events that are more frequent while it is hunted, because it goes wrong only where they meet.
 	often []string
 	// pods says that it is hunted in worlds with pods.
 	pods bool
-	// breaks are the promises that it is to be found by, any if there are none.
+	// breaks are the invariants by which it must be found, any if empty.
 	breaks []string
-	// shape changes the worlds in which it is hunted to what it takes, nil if it is found in any.
+	// shape makes the worlds in which it is hunted, nil if any world will do.
 	shape func(t *topology)
-	// only are the events that happen while it is hunted, apart from what comes in between; all if there are none.
+	// only are the events that happen while it is hunted, apart from those in the middle of another one. All if
+	// empty.
 	only []string
-	// rare says that it takes some 10,000 steps to find: only TestExtendedMutantsAreCaught hunts it.
+	// rare says that it takes some 10,000 steps to find. Only TestExtendedMutantsAreCaught hunts it.
 	rare bool
-	// loosens breaks what is asked outside of the protocol, nil for nothing.
+	// loosens breaks a check outside of the protocol, nil for none.
 	loosens func(o *options)
 }
 
-// mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,
-// because the guard keeps what they need out of it, or because nothing in it has that shape: a subject that two keys share,
-// evidence of another kind, chains by intermediates, a process that hangs and says nothing for longer than its lease. registry/trust
-// tells them as stories.
+// mutants are the broken protocols that the simulator must find. Some broken rules break no invariant in these
+// worlds: the guard refuses what they need, or the world lacks its shape. Such shapes are a subject that two keys
+// share, other kinds of evidence, intermediates, and a process that hangs for longer than its lease. registry/trust
+// tests them.
 func mutants() []mutant {
 	return append(slices.Concat(besideMutants(), unfitMutants(), nodeMutants(), twinMutants()), []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
@@ -102,7 +103,7 @@ func acting(meddle func(d *trust.Domain, now time.Time, a *trust.Assessment)) fu
 	}
 }
 
-// copyOf copies what lies change.
+// copyOf copies the parts of a domain that lies change.
 func copyOf(d *trust.Domain) *trust.Domain {
 	out := *d
 	out.Parties = slices.Clone(d.Parties)
@@ -130,7 +131,7 @@ func rosterCopy(r *trust.Roster) *trust.Roster {
 	return &out
 }
 
-// eachObservation calls fn for all observations of members that are observed, those of the roster among them.
+// eachObservation calls fn for the observations of all observed members, those of the roster included.
 func eachObservation(d *trust.Domain, fn func(p *trust.Party, o *trust.Observation)) {
 	eachMember(d, func(p *trust.Party, m *trust.Member) {
 		for i := range m.Observations {
@@ -139,7 +140,7 @@ func eachObservation(d *trust.Domain, fn func(p *trust.Party, o *trust.Observati
 	})
 }
 
-// eachMember calls fn for the members that are observed.
+// eachMember calls fn for the observed members.
 func eachMember(d *trust.Domain, fn func(p *trust.Party, m *trust.Member)) {
 	for i := range d.Parties {
 		p := &d.Parties[i]
@@ -152,24 +153,24 @@ func eachMember(d *trust.Domain, fn func(p *trust.Party, m *trust.Member)) {
 	}
 }
 
-// believe makes an observation trust a CA.
+// believe adds a CA to what an observation trusts.
 func believe(o *trust.Observation, ca *pki.Certificate) {
 	if ca != nil {
 		o.Trusts = append(slices.Clone(o.Trusts), ca.Fingerprint)
 	}
 }
 
-// madeAt is when a CA was made.
+// madeAt returns when a CA was made.
 func madeAt(d *trust.Domain, ca *pki.Certificate) time.Time {
 	return ca.NotBefore.Add(d.Signer.Policy.Profile.Backdate)
 }
 
-// published says whether the bundle holds a CA.
+// published reports whether the bundle holds a CA.
 func published(d *trust.Domain, ca *pki.Certificate) bool {
 	return ca != nil && slices.ContainsFunc(d.Bundle.Anchors, ca.Equal)
 }
 
-// promisers are worlds in which clocks decide: what everybody loads they have promised to load within a time.
+// promisers makes worlds in which clocks decide: every member has promised to load within a time.
 func promisers(t *topology) {
 	*t = topology{
 		servers: 1, serverKind: configv1alpha1.EvidenceGracePeriod,

@@ -12,17 +12,17 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// patience is how many steps a mutant may take until it is found.
+// patience is how many steps may pass until a mutant is found.
 const patience = 200_000
 
-// TestMutantsAreCaught plays every broken protocol that is not rare until a promise is broken, without the guard between the
-// leader and the server.
+// TestMutantsAreCaught plays every mutant that is not rare until an invariant is broken. The guard does not judge
+// the writes of leaders.
 func TestMutantsAreCaught(t *testing.T) {
 	t.Parallel()
 	catchMutants(t, 1, slices.DeleteFunc(allMutants(), func(m mutant) bool { return m.rare }))
 }
 
-// TestExtendedMutantsAreCaught plays all of them, each so often that its median is worth something.
+// TestExtendedMutantsAreCaught plays all mutants, each often enough for a median.
 func TestExtendedMutantsAreCaught(t *testing.T) { catchMutants(t, 3, allMutants()) }
 
 func allMutants() []mutant { return slices.Concat(mutants(), ofPods()) }
@@ -51,7 +51,7 @@ func catchMutants(t *testing.T, hunts uint64, hunted []mutant) {
 	fmt.Printf("simulation: %d of %d mutants caught\n", len(all), len(hunted))
 }
 
-// TestNoMutantIsNone shows that what hunts mutants finds nothing in the protocol itself.
+// TestNoMutantIsNone shows that the hunt finds nothing in the real protocol.
 func TestNoMutantIsNone(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, pods := range []bool{false, true} {
@@ -66,7 +66,8 @@ func TestNoMutantIsNone(t *testing.T) {
 // ofPods are the mutants that are hunted in worlds with pods.
 func ofPods() []mutant { return slices.Concat(podMutants(), startedMutants(), targetMutants()) }
 
-// TestMutantsOfPodsAreOfTheProtocol shows that the protocol keeps its promises in the very worlds in which its mutants are caught.
+// TestMutantsOfPodsAreOfTheProtocol shows that the real protocol keeps the invariants in the worlds of these
+// mutants.
 func TestMutantsOfPodsAreOfTheProtocol(t *testing.T) {
 	for _, m := range ofPods() {
 		t.Run(m.name, func(t *testing.T) {
@@ -80,13 +81,13 @@ func TestMutantsOfPodsAreOfTheProtocol(t *testing.T) {
 	}
 }
 
-// hunt plays stories until one ends badly, and returns the number of steps until then.
+// hunt plays stories until one breaks an expected invariant, and returns the number of steps.
 func hunt(m *mutant, seed uint64) (int, error) {
 	d, c := newRandomDice(seed), newCounts()
 	for c.steps < patience {
 		err := story(d, m, c)
 		if v := (*violation)(nil); errors.As(err, &v) && len(m.breaks) > 0 && !slices.Contains(m.breaks, v.promise) {
-			// It harms in another way, too, and that proves nothing of what it stands for.
+			// Breaking another invariant does not show that this one can be found.
 			continue
 		}
 		if err != nil {
@@ -96,7 +97,7 @@ func hunt(m *mutant, seed uint64) (int, error) {
 	return c.steps, nil
 }
 
-// story is one world with sixty events, and its rest.
+// story plays a world with sixty events, and brings it to rest.
 func story(d dice, m *mutant, c *counts) error {
 	draw := drawTopology
 	if m.pods {

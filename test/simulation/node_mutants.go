@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// nodeMutants are broken in what they make of a node that comes back, and of a party of nodes with another name.
+// nodeMutants are wrong about a node that comes back, or a renamed party of nodes.
 func nodeMutants() []mutant {
 	onNodes := func(t *topology) { t.servers = 0 }
 	return []mutant{
@@ -22,7 +22,8 @@ func nodeMutants() []mutant {
 	}
 }
 
-// movedIsNew takes a node whose leaf is for another address for a new one, which runs nothing before it has another leaf.
+// movedIsNew takes a node whose leaf is for another address for a new node, which runs nothing before it has
+// another leaf.
 func movedIsNew(d *trust.Domain, _ time.Time) {
 	moved := map[string]bool{}
 	for i := range d.Parties {
@@ -43,7 +44,7 @@ func forAnotherAddress(l *trust.Leaf) bool {
 	return l != nil && l.Certificate != nil && !slices.Equal(l.Certificate.IPAddresses, l.Policy.Profile.IPAddresses)
 }
 
-// formerNameCounts has somebody count whose party the configuration does not have any more, because the node lives on.
+// formerNameCounts counts a member under the former name of its party as long as the node exists.
 func formerNameCounts(d *trust.Domain, _ time.Time) {
 	if d.Roster == nil {
 		return

@@ -17,19 +17,19 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// edit is what a person wants of an object: a change of what is there, or, if change is nil, its deletion. A change that
-// returns false has nothing to do.
+// edit is what a person wants of an object: a change, or its deletion if there is no change. A change returns false
+// if it has nothing to do.
 type edit struct {
 	what, name string
 	kind       trust.ObjectKind
 	secret     func(*corev1.Secret) bool
 	configMap  func(*corev1.ConfigMap) bool
-	// request is made in place of a change of an object.
+	// request is set for a request for a rotation or its end.
 	request *trust.Request
 	domain  string
 }
 
-// people make an edit. The guard may refuse it. It says whether there was one to make.
+// people makes an edit, which the guard may refuse. It reports whether there was one to make.
 func (w *world) people() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	makers := []func(*trust.Domain) *edit{
@@ -41,8 +41,8 @@ func (w *world) people() bool {
 	return e != nil && w.apply(e)
 }
 
-// apply makes an edit if the guard lets it through. The guard believes what was seen last, which may be a lease ago: who
-// writes a leaf by hand has everybody looked at first.
+// apply makes an edit if the guard admits it. The guard uses the latest observations, which may be a lease old. A
+// person who writes a leaf by hand therefore has the members probed first.
 func (w *world) apply(e *edit) bool {
 	if e.kind == trust.SecretKind && e.secret != nil {
 		for _, d := range w.domains().Domains {
@@ -68,7 +68,7 @@ func (w *world) apply(e *edit) bool {
 	return true
 }
 
-// prepare returns what would be there after an edit, and how to store it; nil if there is nothing to do.
+// prepare returns the state after an edit and a function that stores it, nil if there is nothing to do.
 func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
 	now := w.clock.now()
 	if e.kind == trust.RecordKind {
@@ -113,7 +113,7 @@ func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
 	return w.api.withConfigMap(w.api.latest(), e.name, next), func() { w.api.putConfigMap(next, now) }
 }
 
-// guard is the webhook: it says which invariant an edit would break, "" for none.
+// guard is the webhook: it returns the invariant that an edit would break, "" for none.
 func (w *world) guard(after *inventory.Sources) string {
 	edited := inventory.Build(shown(after))
 	if edited == nil {
@@ -158,7 +158,7 @@ func (w *world) asksToRotate(d *trust.Domain) *edit {
 	return w.asks(d, trust.RequestRotate, d.Signer.Name)
 }
 
-// saysCompromised asks for the rotation of a key that nobody is to trust for longer than needed.
+// saysCompromised asks for the rotation of a compromised key.
 func (w *world) saysCompromised(d *trust.Domain) *edit {
 	e := w.asksToRotate(d)
 	e.request.Compromised = true
@@ -181,7 +181,6 @@ func (w *world) asksToAbort(d *trust.Domain) *edit {
 	return w.asks(d, trust.RequestAbort, d.Signer.Name)
 }
 
-// leafName rolls the name of a leaf, "" if there is none.
 func (w *world) leafName(d *trust.Domain) string {
 	if len(d.Leaves) == 0 {
 		return ""
@@ -206,7 +205,7 @@ func (w *world) deletesSigner(d *trust.Domain) *edit {
 	return &edit{what: "deletes the signer " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name}
 }
 
-// restores brings an older version of an object back.
+// restores restores an older version of an object.
 func (w *world) restores(d *trust.Domain) *edit {
 	names := []string{d.Bundle.Name, d.Signer.Name}
 	for i := range d.Leaves {
@@ -262,7 +261,7 @@ func (w *world) stripsAnnotations(d *trust.Domain) *edit {
 	}
 }
 
-// backdatesPublication claims that the anchors have been there for long.
+// backdatesPublication claims that the anchors were published long ago.
 func (w *world) backdatesPublication(d *trust.Domain) *edit {
 	return &edit{
 		what: "backdates the publication of " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name,
@@ -282,7 +281,7 @@ func (w *world) backdatesPublication(d *trust.Domain) *edit {
 	}
 }
 
-// foreignName is that of CAs that people publish beside those of a domain.
+// foreignName is the name of CAs that people publish beside those of a domain.
 const foreignName = "somebody's CA"
 
 func (w *world) addsAnchor(d *trust.Domain) *edit {
@@ -316,8 +315,8 @@ func (w *world) writesBundle(d *trust.Domain, what string, anchors []*pki.Certif
 	}
 }
 
-// losesRecord deletes what is recorded of a member. That one of several processes is then unknown until it reports again is
-// a limit of that evidence (docs/protocol.md).
+// losesRecord deletes the evidence of a member. If that member has several processes, one of them may stay unknown
+// until it reports again, a limit of that evidence (docs/protocol.md).
 func (w *world) losesRecord(*trust.Domain) *edit {
 	var names []string
 	for name, r := range w.api.latest().Records {

@@ -15,31 +15,32 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// pod is what makes a process a pod. The process runs and ends by itself; what the API server knows of that is written by
-// showPod.
+// pod is what makes a process a pod. showPod writes what the API server knows of it.
 type pod struct {
 	uid string
-	// number of all pods that were made before.
+	// number counts all pods.
 	number   int
 	workload *workload
-	// starts is how often its container was started.
+	// starts counts the starts of its container.
 	starts int
 	// trusted and leaves are what its kubelet has mounted.
 	trusted, leaves *publication
-	// terminating, ended and unlabelled are as in its object; lost says that its node is gone and its object is not yet.
+	// terminating, ended and unlabelled are as in its object. lost says that its node is gone and its object still
+	// exists.
 	terminating, ended, unlabelled, lost bool
-	// unschedulable says that it never starts, succeeded that its workload makes another one of its name once that is free.
+	// unschedulable says that it never starts. succeeded says that its workload makes another pod of its name once
+	// that is free.
 	unschedulable, succeeded bool
-	// stale says that it runs with an older bundle than was published at its start, and has not loaded since.
+	// stale says that it started with an older bundle than was published, and has not loaded since.
 	stale bool
-	// template that it was made of, nil where its program loads what is mounted.
+	// template that it was made of, nil if its program reloads its files.
 	template *template
 }
 
-// process identifies the containers that run.
+// process identifies the running containers.
 func (o *pod) process() string { return fmt.Sprintf("%s/%d", o.uid, o.starts) }
 
-// workload makes the pods of a relying party, which may have several.
+// workload makes the pods of a relying party. A party may have several workloads.
 type workload struct {
 	party, name string
 	// roles of its pods by domain.
@@ -47,17 +48,20 @@ type workload struct {
 	made  int
 	// zero says that it was scaled to zero.
 	zero bool
-	// files that its program reads only when it starts, and template of its pods then.
+	// files are what its program reads only at start, nil for a program that reloads. template is that of its pods
+	// then.
 	files    []file
 	template *template
-	// replicas that there are to be. generation is of the latest change, and observed what its controller has seen.
+	// replicas is the wanted number of pods. generation is that of the latest change, observed the one that its
+	// controller has seen.
 	replicas             int
 	generation, observed int64
-	// paused says that a person has paused its rollout, restarting that certrotation has begun it and it is not complete.
+	// paused says that a person has paused its rollout. restarting says that certrotation has begun a rollout that
+	// is not complete.
 	paused, restarting bool
 }
 
-// deploy makes the workloads of all parties of pods, with their first pods.
+// deploy makes the workloads of all parties of pods, and their first pods.
 func (w *world) deploy() {
 	byParty := map[string]*workload{}
 	for _, d := range w.domains().Domains {
@@ -88,7 +92,6 @@ func (w *world) deploy() {
 	}
 }
 
-// podsOf are the processes of the pods of a workload whose objects are there.
 func (w *world) podsOf(l *workload) []*process {
 	var out []*process
 	for _, p := range w.processes {
@@ -99,7 +102,7 @@ func (w *world) podsOf(l *workload) []*process {
 	return out
 }
 
-// createPod makes a pod, whose containers are started later. A name is used again if the one that had it is gone.
+// createPod makes a pod whose containers start later. In a stateful world it takes the first free name.
 func (w *world) createPod(l *workload) *process {
 	name := fmt.Sprintf("%s-%d", l.name, l.made)
 	for i := 0; w.topology.stateful; i++ {
@@ -124,7 +127,7 @@ func (w *world) makePod(l *workload, name string) *process {
 	return p
 }
 
-// showPod has the API server know what has become of a pod.
+// showPod writes the state of a pod to the API server.
 func (w *world) showPod(p *process) {
 	o := p.pod
 	out := &inventory.Pod{
@@ -149,14 +152,13 @@ func (w *world) showPod(p *process) {
 	w.api.putPod(p.member, out)
 }
 
-// removePod takes a pod away, with its process.
 func (w *world) removePod(p *process) {
 	w.keepStrays(p)
 	w.api.putPod(p.member, nil)
 	w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
 }
 
-// isGone takes a pod away, and makes the one that follows it.
+// isGone removes a pod, and makes its successor if it has one.
 func (w *world) isGone(p *process) {
 	w.removePod(p)
 	if p.pod.succeeded {
@@ -164,7 +166,7 @@ func (w *world) isGone(p *process) {
 	}
 }
 
-// terminates deletes a pod. One that was never started is gone at once.
+// terminates deletes a pod. A pod that never started is gone at once.
 func (w *world) terminates(p *process) {
 	if p.pod.starts == 0 {
 		w.isGone(p)
@@ -174,7 +176,8 @@ func (w *world) terminates(p *process) {
 	w.showPod(p)
 }
 
-// followed says whether those who ask know of a pod: its party chooses it, or is not listed yet, or the roster has it.
+// followed reports whether every domain of a pod knows of it: its party chooses it or is not listed yet, or the
+// roster has it.
 func (w *world) followed(p *process) bool {
 	return !slices.ContainsFunc(p.memberships(), func(m membership) bool {
 		d := w.domain(m.domain)
@@ -191,13 +194,12 @@ func (w *world) chosen(d *trust.Domain, m membership, p *process) bool {
 	})
 }
 
-// isRecorded says whether the roster of a domain has a pod.
 func isRecorded(d *trust.Domain, p *process) bool {
 	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(r trust.RosterMember) bool { return r.Pod && r.Instance == p.pod.uid })
 }
 
-// unrecorded says whether a pod runs, or is about to, that the roster of one of its domains does not have: who takes it out
-// of the configuration then takes it out of sight.
+// unrecorded reports whether a pod runs, or may start, that the roster of one of its domains lacks. Such a pod is
+// out of sight once the configuration does not choose it.
 func (w *world) unrecorded(p *process) bool {
 	return !p.pod.ended && slices.ContainsFunc(p.memberships(), func(m membership) bool {
 		d := w.domain(m.domain)
@@ -205,7 +207,7 @@ func (w *world) unrecorded(p *process) bool {
 	})
 }
 
-// anyPod is a pod that is there, nil if the dice say another process.
+// anyPod returns a pod, or nil if the dice choose another process.
 func (w *world) anyPod() *process {
 	if p := w.anyProcess(); p != nil && p.pod != nil {
 		return p

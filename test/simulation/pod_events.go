@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// podEvents are what happens to pods only. All of them come in between, too, but what makes people take something away.
+// podEvents are the events of pods. All but people's removals may also happen in the middle of a leader's work.
 func podEvents() (all, between []event) {
 	between = []event{
 		{"pod started", 6, plain((*world).startsPending)},
@@ -37,12 +37,12 @@ func podEvents() (all, between []event) {
 	}, between...), between
 }
 
-// notOfPods are events that do not happen in worlds with pods.
+// notOfPods are the events that do not happen in worlds with pods.
 func notOfPods() []string {
 	return []string{"node joins", "node leaves", "label of a node", "object of a node", "recovery", "the recovery is applied", "loss of everything"}
 }
 
-// scales has a workload have more pods, or fewer, or none.
+// scales scales a workload up, down, or to zero.
 func (w *world) scales() bool {
 	l := one(w.dice, "workload", w.workloads)
 	pods := slices.DeleteFunc(w.podsOf(l), func(p *process) bool { return p.pod.terminating || p.pod.ended || p.pod.lost })
@@ -51,7 +51,7 @@ func (w *world) scales() bool {
 	l.replicas = want
 	switch {
 	case want == len(pods), want > len(pods) && w.wrong:
-		// What the configuration does not choose in flight is not protected: nobody makes new pods then.
+		// Nothing protects new pods that the configuration does not choose in flight, so people make none.
 		l.replicas = was
 		return false
 	case want > len(pods):
@@ -75,7 +75,7 @@ func (w *world) scales() bool {
 	return true
 }
 
-// startsPending starts a pod that does not run and can.
+// startsPending starts a pod that is down and can start.
 func (w *world) startsPending() bool {
 	down := slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.up || p.pod == nil || p.pod.unschedulable })
 	if len(down) == 0 {
@@ -89,7 +89,7 @@ func (w *world) startsPending() bool {
 	return true
 }
 
-// deletesPod deletes one pod; its workload makes another one, with another name, or with its name once that is free.
+// deletesPod deletes a pod. Its workload makes another one: with a new name, or with the same once that is free.
 func (w *world) deletesPod() bool {
 	p := w.anyPod()
 	if p == nil || p.pod.terminating || w.wrong {
@@ -105,7 +105,7 @@ func (w *world) deletesPod() bool {
 	return true
 }
 
-// podGoes ends a pod that is terminating, or takes the object of one away that does not run any more.
+// podGoes removes a pod that is terminating or does not run any more.
 func (w *world) podGoes() bool {
 	p := w.anyPod()
 	if p == nil || (!p.pod.terminating && !p.pod.ended && !p.pod.lost) || (p.pod.succeeded && w.wrong) {
@@ -116,7 +116,7 @@ func (w *world) podGoes() bool {
 	return true
 }
 
-// evicts ends all containers of a pod; its object stays.
+// evicts ends all containers of a pod. Its object stays.
 func (w *world) evicts() bool {
 	p := w.anyPod()
 	if p == nil || p.pod.ended || p.pod.lost || p.pod.terminating {
@@ -129,7 +129,7 @@ func (w *world) evicts() bool {
 	return true
 }
 
-// nodeOfPodsVanishes ends the pods of one of two nodes. Nobody says so before their objects are gone.
+// nodeOfPodsVanishes ends the pods of one of two nodes. The API server shows nothing before their objects are gone.
 func (w *world) nodeOfPodsVanishes() bool {
 	node, found := w.dice.roll(2, "node"), false
 	for _, p := range w.processes {
@@ -143,7 +143,7 @@ func (w *world) nodeOfPodsVanishes() bool {
 	return found
 }
 
-// relabels takes the label from a pod in flight, once it is recorded, or gives it back.
+// relabels takes the label from a recorded pod in flight, or gives it back.
 func (w *world) relabels() bool {
 	p := w.anyPod()
 	if p == nil || w.mistyped {
@@ -165,7 +165,7 @@ func (w *world) relabels() bool {
 	return true
 }
 
-// settleLabels labels pods as they were when a domain of theirs is at rest.
+// settleLabels restores the labels of pods when a domain of theirs is at rest.
 func (w *world) settleLabels() {
 	for _, p := range w.processes {
 		if p.pod == nil || !p.pod.unlabelled {
@@ -183,7 +183,7 @@ func (w *world) settleLabels() {
 	}
 }
 
-// correctsSelector has a selector choose the pods that are there, which was wrong from the beginning.
+// correctsSelector corrects a selector that was wrong from the beginning.
 func (w *world) correctsSelector() bool {
 	if !w.mistyped {
 		return false
@@ -199,7 +199,7 @@ func selectorEdits() []configurationEdit {
 	}
 }
 
-// editsSelector edits a selector in flight, and its pods are listed.
+// editsSelector edits a selector in flight. Its pods are listed.
 func (w *world) editsSelector() bool {
 	if w.wrong || !w.editsBy(selectorEdits()) {
 		return false
@@ -208,7 +208,6 @@ func (w *world) editsSelector() bool {
 	return true
 }
 
-// choosesNothing and choosesOthers edit a selector.
 func (w *world) choosesNothing(d *configv1alpha1.TrustDomain) bool {
 	return w.chooses(d, "nothing")
 }
@@ -227,8 +226,8 @@ func (w *world) chooses(d *configv1alpha1.TrustDomain, label string) bool {
 	return true
 }
 
-// populates does what a rotation asks for that waits because a selector has never chosen a pod: it is put right, and a pod is
-// started.
+// populates does what a rotation asks for if a selector has never chosen a pod: correct the selector, and start a
+// pod.
 func (w *world) populates(d *trust.Domain, a *trust.Assessment) {
 	if !a.Blocked() {
 		return
@@ -247,14 +246,14 @@ func (w *world) populates(d *trust.Domain, a *trust.Assessment) {
 	}
 }
 
-// allRecorded says whether the roster of a domain has every pod that runs, or may.
+// allRecorded reports whether the rosters have every pod that runs or may start.
 func (w *world) allRecorded() bool {
 	return !slices.ContainsFunc(w.processes, func(p *process) bool { return p.pod != nil && w.unrecorded(p) })
 }
 
-// restPods brings the life of pods to an end where it is about to end. What has no node goes on to have none, and who was
-// evicted stays so. One that was started while all clocks were ahead
-// is deleted, as nothing that is known of it is younger.
+// restPods completes what is under way with pods: lost and terminating pods are gone, labels are back.
+// Unschedulable and evicted pods stay so. A pod that started while all clocks were ahead is deleted, as no later
+// evidence of it can count.
 func (w *world) restPods() {
 	w.lists()
 	for _, p := range w.processes {
@@ -278,12 +277,12 @@ func (w *world) restPods() {
 	}
 }
 
-// runnable says whether a process is to run at rest.
+// runnable reports whether a process must run at rest.
 func (p *process) runnable() bool {
 	return p.pod == nil || !p.pod.ended && !p.pod.unschedulable
 }
 
-// putPod stores what is known of a pod, nil for nothing.
+// putPod stores the state of a pod, nil to delete it.
 func (s *server) putPod(name string, pod *inventory.Pod) {
 	s.version++
 	next := *s.latest()

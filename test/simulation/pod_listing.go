@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// shown is what informers show of a state: a pod is in none before one of the selectors that choose it was listed.
+// shown returns what informers show of a state: a pod only after one of its selectors was listed.
 func shown(s *inventory.Sources) *inventory.Sources {
 	if len(s.Pods) == 0 || !unlisted(s) {
 		return s
@@ -32,13 +32,13 @@ func shown(s *inventory.Sources) *inventory.Sources {
 	return &out
 }
 
-// unlisted says whether a selector of the configuration is not listed.
+// unlisted reports whether a selector of the configuration was not listed.
 func unlisted(s *inventory.Sources) bool {
 	cfg := s.Configurations[configurationName]
 	return cfg != nil && slices.ContainsFunc(cfg.Selectors, func(selector string) bool { return !s.Selectors[selector] })
 }
 
-// listedNow is a state with the pods of all of its selectors, as a live read lists them.
+// listedNow returns a state with the pods of all selectors, as a live read lists them.
 func listedNow(s *inventory.Sources) *inventory.Sources {
 	if !unlisted(s) {
 		return s
@@ -56,8 +56,8 @@ func selectorsOf(s *inventory.Sources) map[string]bool {
 	return out
 }
 
-// listing has the pods of the configuration's selectors be listed, or not be known for a while: not yet, or for lack of the
-// right.
+// listing lists the pods of the configuration's selectors, or hides them for a while: as not listed yet, or as
+// forbidden.
 func (w *world) listing() bool {
 	if w.unlisted() {
 		w.lists()
@@ -84,7 +84,7 @@ func (w *world) lists() {
 	w.api.putSelectors(selectorsOf(w.api.latest()))
 }
 
-// putSelectors has the pods of these selectors be listed, and no others.
+// putSelectors lists the pods of these selectors only.
 func (s *server) putSelectors(selectors map[string]bool) {
 	s.version++
 	next := *s.latest()

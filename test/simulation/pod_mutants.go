@@ -13,17 +13,18 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// podMutants are broken in what the life of a pod means. Most are hunted in worlds of a shape, and by events, that bring about
-// what they are wrong about, as it is seldom that three things happen to one pod before anybody looks at it.
+// podMutants are wrong about the life of a pod. Most are hunted in worlds of one shape and with few events, because
+// three things seldom happen to one pod before an observation.
 //
-// Some rules have another one behind them, so that a protocol without the former alone breaks nothing:
-//   - that a restart ends the evidence of a pod that is probed: whatever cannot be undone is confirmed by another probe, which
-//     meets the containers that run then. A restart ends what pods report of themselves, and that is hunted;
-//   - that pods which are not listed stand against everything: whatever cannot be undone is confirmed by live reads, which
-//     list by every selector or fail. The rule is hunted in a leader that believes its informers instead;
-//   - that a report is of one UID (trust.Pod.of) where a neighbour reports: the API takes no report with the token of another
-//     pod, or under another UID (trust.CheckReportingPod). That is hunted by itself, and the UID by what a former pod of the
-//     same name has reported, which the API took.
+// Another rule backs up each of the following ones, so a protocol that lacks only one of them breaks no invariant:
+//
+//   - A restart ends the evidence of a probed pod. A second probe confirms each irreversible step, and it meets the
+//     containers that run then. A restart also ends what pods report: that rule is hunted.
+//   - Pods that are not listed block everything. Live reads, which list by every selector or fail, confirm each
+//     irreversible step. Instead, the hunt is for a leader that trusts its informers.
+//   - A report is of one UID (trust.Pod.of), also if a neighbour reports. The API takes no report with the token of
+//     another pod, or under another UID (trust.CheckReportingPod): that check is hunted. The rule itself is hunted
+//     with reports of a former pod of the same name.
 func podMutants() []mutant {
 	churn := []string{"scale", "pod deleted", "start", "restart", "observe", "load and observe", "leader"}
 	out := []mutant{
@@ -49,19 +50,20 @@ func podMutants() []mutant {
 	return out
 }
 
-// directed is a mutant that is hunted in worlds of one shape, in which nothing happens but these events, looks and loads.
+// directed is a mutant that is hunted in worlds of one shape, in which only these events, reconciliations and loads
+// happen.
 func directed(name string, lie func(d *trust.Domain, now time.Time), shape func(t *topology), events ...string) mutant {
 	return mutant{name: name, make: believing(lie), shape: shape, often: events, only: append([]string{"leader", "load and observe"}, events...)}
 }
 
-// loose is a mutant around which something besides the protocol is broken.
+// loose is a mutant that breaks something besides the protocol.
 func loose(m mutant, loosens func(o *options)) mutant {
 	m.loosens = loosens
 	return m
 }
 
-// oneClient is a world in which few count, so that each of them is needed: a server that is probed, and the pods of a client
-// whose names are used again.
+// oneClient is a world with few members, so that the evidence of each is needed: a probed server, and the pods of a
+// client whose names are reused.
 func oneClient(t *topology) {
 	*t = topology{
 		pods: true, stateful: true, servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe,
@@ -69,7 +71,7 @@ func oneClient(t *topology) {
 	}
 }
 
-// twoClients verify the same leaf, so that it has a verifier when one of them is forgotten.
+// twoClients verify the same leaf, so that it has a verifier if one of them is forgotten.
 func twoClients(t *topology) {
 	oneClient(t)
 	t.clientKinds = append(t.clientKinds, configv1alpha1.EvidenceAcknowledgement)
@@ -85,10 +87,9 @@ func retypedClient(t *topology) {
 	t.retyped = true
 }
 
-// nothing is no lie.
+// nothing leaves the domain as it is.
 func nothing(*trust.Domain, time.Time) {}
 
-// eachPod calls fn for the members that are pods.
 func eachPod(d *trust.Domain, fn func(p *trust.Party, m *trust.Member)) {
 	eachMember(d, func(p *trust.Party, m *trust.Member) {
 		if m.Pod != nil {
@@ -97,7 +98,7 @@ func eachPod(d *trust.Domain, fn func(p *trust.Party, m *trust.Member)) {
 	})
 }
 
-// pendingRuns waits for pods of which no container was ever started.
+// pendingRuns waits for pods whose containers never started.
 func pendingRuns(d *trust.Domain, _ time.Time) {
 	eachPod(d, func(_ *trust.Party, m *trust.Member) {
 		life := *m.Pod
@@ -106,7 +107,7 @@ func pendingRuns(d *trust.Domain, _ time.Time) {
 	})
 }
 
-// terminatingGone passes over pods that were deleted and still run.
+// terminatingGone ignores pods that are terminating and still run.
 func terminatingGone(d *trust.Domain, _ time.Time) {
 	gone := map[string]bool{}
 	for i := range d.Parties {
@@ -122,14 +123,14 @@ func terminatingGone(d *trust.Domain, _ time.Time) {
 	forgets(d, func(r *trust.RosterMember) bool { return gone[r.Instance] })
 }
 
-// forgets takes members out of the roster.
+// forgets removes members from the roster.
 func forgets(d *trust.Domain, which func(r *trust.RosterMember) bool) {
 	if d.Roster != nil {
 		d.Roster.Members = slices.DeleteFunc(d.Roster.Members, func(r trust.RosterMember) bool { return r.Pod && which(&r) })
 	}
 }
 
-// endedCounts waits for pods whose containers have ended as long as their objects are there.
+// endedCounts waits for pods whose containers have ended until their objects are gone.
 func endedCounts(d *trust.Domain, _ time.Time) {
 	d.Absences = maps.Clone(d.Absences)
 	maps.DeleteFunc(d.Absences, func(_, proof string) bool { return strings.Contains(proof, "have ended") })
@@ -143,12 +144,12 @@ func endedCounts(d *trust.Domain, _ time.Time) {
 	}
 }
 
-// restartIsNothing takes what a pod has reported before its container was started again for what runs now.
+// restartIsNothing counts what a pod reported before its container restarted.
 func restartIsNothing(d *trust.Domain, _ time.Time) {
 	eachPod(d, func(_ *trust.Party, m *trust.Member) { m.RestartedAt = time.Time{} })
 }
 
-// sameName takes what a pod of the same name has reported for what this one did.
+// sameName counts the report of a former pod for the present pod of that name.
 func sameName(d *trust.Domain, _ time.Time) {
 	eachPod(d, func(_ *trust.Party, m *trust.Member) {
 		for i := range m.Observations {
@@ -159,7 +160,7 @@ func sameName(d *trust.Domain, _ time.Time) {
 	})
 }
 
-// podsForgotten has the configuration of the moment say which pods count.
+// podsForgotten counts only the pods that the present configuration chooses.
 func podsForgotten(d *trust.Domain, _ time.Time) {
 	missing := map[string]bool{}
 	for _, r := range trust.Missing(d) {
@@ -173,14 +174,14 @@ func mistypedIsEmpty(d *trust.Domain, _ time.Time) {
 	populate(d, func(*trust.Party) bool { return true })
 }
 
-// retypedIsEmpty takes it for one that has chosen a pod if another one did that was in its place.
+// retypedIsEmpty takes a selector for one that has chosen a pod if the one that it replaced has.
 func retypedIsEmpty(d *trust.Domain, _ time.Time) {
 	populate(d, func(p *trust.Party) bool {
 		return len(p.Members) > 0 || slices.ContainsFunc(d.Roster.Populated, func(name string) bool { return name == p.Name || strings.HasPrefix(name, p.Name+"/") })
 	})
 }
 
-// populate has the roster say by the names of parties alone whose selectors have chosen a pod.
+// populate records the parties whose selectors have chosen a pod by their names alone, without the selectors.
 func populate(d *trust.Domain, did func(p *trust.Party) bool) {
 	if d.Roster == nil {
 		return
@@ -198,14 +199,14 @@ func populate(d *trust.Domain, did func(p *trust.Party) bool) {
 	d.Roster.Populated = names
 }
 
-// unlistedIsEmpty takes pods that nobody has listed for none.
+// unlistedIsEmpty takes pods that were not listed for none.
 func unlistedIsEmpty(d *trust.Domain, _ time.Time) {
 	for i := range d.Parties {
 		d.Parties[i].Unlisted = false
 	}
 }
 
-// relabelledGone takes it for a proof of absence that a selector chooses a pod no more.
+// relabelledGone takes a pod that the selector does not choose any more for gone.
 func relabelledGone(d *trust.Domain, _ time.Time) {
 	d.Absences = maps.Clone(d.Absences)
 	if d.Absences == nil {

@@ -3,10 +3,11 @@
 
 package simulation
 
-// Several things that happen to a pod one right after the other, where one of them alone is seldom followed by the next
-// before somebody looks.
+// These events combine several things that happen to a pod in a row. Single events seldom follow each other before
+// an observation.
 
-// relapses restarts the container of a pod with the oldest that its kubelet may have cached, and the pod says nothing of it.
+// relapses restarts the container of a pod with the oldest content that its kubelet may have cached. The pod does
+// not report.
 func (w *world) relapses() bool {
 	p := w.anyPod()
 	if p == nil || !p.up || !w.mayBeLate() || !w.startable(p) {
@@ -21,8 +22,8 @@ func (w *world) relapses() bool {
 	return true
 }
 
-// followsByName deletes a pod of a workload whose pods have names of their own: the next one of its name starts with the
-// oldest that its kubelet may have cached, and says nothing.
+// followsByName deletes a pod of a stateful workload. The next pod of that name starts with the oldest content that
+// its kubelet may have cached, and does not report.
 func (w *world) followsByName() bool {
 	p := w.anyPod()
 	if p == nil || !p.up || !w.topology.stateful || w.wrong || p.pod.unlabelled || !w.mayBeLate() || !w.followed(p) {
@@ -39,8 +40,8 @@ func (w *world) followsByName() bool {
 	return true
 }
 
-// joinsLate starts a pod more, with the oldest that its kubelet may have cached, and it says nothing: an informer that is
-// behind does not know of it.
+// joinsLate starts one more pod with the oldest content that its kubelet may have cached. It does not report, and
+// an informer that lags does not show it.
 func (w *world) joinsLate() bool {
 	l := one(w.dice, "workload", w.workloads)
 	if w.wrong || !w.mayBeLate() || len(w.podsOf(l)) > 3 {

@@ -7,7 +7,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// accountOf is who the API server says that a report of a process comes from: the token of a pod is bound to it.
+// accountOf returns the account that the API server sees for reports of a process. A pod's token is bound to the
+// pod.
 func (w *world) accountOf(p *process) *trust.Account {
 	if p.pod == nil {
 		return &trust.Account{Name: "system:serviceaccount:" + namespace + ":" + p.member}
@@ -15,7 +16,7 @@ func (w *world) accountOf(p *process) *trust.Account {
 	return &trust.Account{Name: "system:serviceaccount:" + namespace + ":" + p.pod.workload.party, PodName: p.member, PodUID: p.pod.uid}
 }
 
-// mayReport asks what the API asks before it takes a report, of which the members that are no pods are no concern here.
+// mayReport does the API's checks of a report from a pod.
 func (w *world) mayReport(d *trust.Domain, m membership, o *trust.Observation, by *trust.Account) error {
 	if w.anyReporter {
 		return nil
@@ -23,8 +24,8 @@ func (w *world) mayReport(d *trust.Domain, m membership, o *trust.Observation, b
 	return trust.CheckReportingPod(d, m.party, m.member, o.Instance, by)
 }
 
-// reportsForNeighbour has a pod report for another one what it has loaded itself, with its own token: under its own UID, or
-// under that of the other.
+// reportsForNeighbour makes a pod report its own content for another pod, with its own token: under its own UID, or
+// under the other pod's.
 func (w *world) reportsForNeighbour() bool {
 	p, to := w.anyPod(), w.anyPod()
 	if p == nil || to == nil || p == to || !p.up || p.pod.workload != to.pod.workload {
@@ -48,7 +49,7 @@ func (w *world) reportsForNeighbour() bool {
 	return false
 }
 
-// stray is a report that was made by a process that is not there any more.
+// stray is a report by a process that does not exist any more.
 type stray struct {
 	of     membership
 	report *trust.Observation
@@ -56,7 +57,8 @@ type stray struct {
 	name   string
 }
 
-// keepStrays keeps what a process has reported and has not arrived before it ends; without that, what it would have reported.
+// keepStrays keeps the last report of a process that ends: one that has not arrived, or else one that it could have
+// made.
 func (w *world) keepStrays(p *process) {
 	for _, m := range p.memberships() {
 		if w.kindOf(m) != trust.Acknowledgement || p.pod.starts == 0 {
@@ -73,7 +75,7 @@ func (w *world) keepStrays(p *process) {
 	clear(p.pending)
 }
 
-// strayArrives delivers the report of a pod, or of a container, that was replaced since.
+// strayArrives delivers the report of a pod or container that was replaced since.
 func (w *world) strayArrives() bool {
 	if len(w.strays) == 0 {
 		return false

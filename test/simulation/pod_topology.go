@@ -9,13 +9,13 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// podLabel is the label by which a relying party chooses its pods; its value is the name of the party.
+// podLabel is the label by which a relying party selects its pods. Its value is the name of the party.
 const podLabel = "app"
 
 // podPort is where pods are probed.
 const podPort = 8443
 
-// drawWorld rolls a world: one in five has pods.
+// drawWorld draws a world. One in five has pods.
 func drawWorld(d dice) topology {
 	if in(d, 5, "pods") {
 		return drawPods(d)
@@ -23,18 +23,18 @@ func drawWorld(d dice) topology {
 	return drawTopology(d)
 }
 
-// drawPods rolls a world in which the clients, and maybe the servers, are pods.
+// drawPods draws a world in which the clients, and maybe the servers, are pods.
 func drawPods(d dice) topology {
 	kinds := []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceTLSProbe, configv1alpha1.EvidenceAcknowledgement}
 	t := topology{pods: true, servers: 1 + d.roll(2, "servers"), serverKind: one(d, "evidence of the servers", kinds)}
 	t.podServers, t.crossed = !in(d, 3, "servers are no pods"), in(d, 4, "two trust domains")
 	for range 1 + d.roll(2, "clients") {
-		// A client listens nowhere, so it is not probed.
+		// A client does not listen, so it cannot be probed.
 		t.clientKinds = append(t.clientKinds, configv1alpha1.EvidenceAcknowledgement)
 	}
 	t.peers, t.short, t.pacing = in(d, 2, "peers"), in(d, 3, "short validity"), in(d, 4, "pacing")
 	t.stateful, t.beside = in(d, 2, "names are used again"), in(d, 3, "anchors beside the leaves")
-	// A selector that is wrong from the beginning is found out where nobody else verifies or presents the same.
+	// A wrong selector is detected only if no other party verifies or presents the same leaves.
 	if in(d, 4, "a selector chooses nothing") && len(t.clientKinds) == 1 && !t.crossed && !t.peers {
 		t.retyped = in(d, 2, "it did before")
 		t.mistyped = !t.retyped
@@ -42,8 +42,8 @@ func drawPods(d dice) topology {
 	return t
 }
 
-// drawStarted rolls a world with pods in which programs read their files only when they start, or kube-apiservers verify the servers
-// by caBundles, or both.
+// drawStarted draws a world with pods whose programs read their files only at start, with kube-apiservers that
+// verify the servers by caBundles, or with both.
 func drawStarted(d dice) topology {
 	t := drawPods(d)
 	t.mistyped, t.retyped = false, false
@@ -61,7 +61,7 @@ func drawStarted(d dice) topology {
 	return t
 }
 
-// ofPods has the members of a party be the pods that have its name as their label.
+// ofPods makes the members of a party the pods that have its name as their label.
 func (t topology) ofPods(p *configv1alpha1.RelyingParty) {
 	p.Members = nil
 	p.Pods = &configv1alpha1.PodMembers{Selector: choosing(p.Name)}
@@ -78,7 +78,7 @@ func choosing(label string) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: map[string]string{podLabel: label}}
 }
 
-// mistypes has the first party of pods choose none.
+// mistypes makes the first party of pods choose no pod.
 func (w *world) mistypes() {
 	w.say("a selector is mistyped")
 	w.mistyped = true

@@ -16,49 +16,50 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// process is one process of a member, in every party of every domain that has a member of its name. What it trusts and
-// presents changes only when it loads, and what it verifies and presents does not end because somebody stops to name it.
+// process is one process of a member, in every party of every domain that has a member of its name. What it trusts
+// and presents changes only when it loads. What it verifies and holds only grows: an edit of the configuration ends
+// nothing.
 type process struct {
-	// name of the process: that of the member, and a number if it is not the first.
+	// name of the process: the member's name, and a number if it is not the first.
 	name, member string
 	number       int
-	// roles are its parts, by party.
+	// roles by party.
 	roles map[membership]*role
-	// machine is the UID of its node, "" if it is on none, and formerly are those that the same machine was registered by before.
+	// machine is the UID of its Node, "" if it runs on none. formerly are earlier UIDs of the same machine.
 	machine  string
 	formerly []string
-	// up says that it runs; what is down presents nothing.
+	// up says that it runs. A process that is down presents nothing.
 	up bool
-	// reachable says that it can be probed and can report. Its peers reach it in any case.
+	// reachable says that it can be probed and can report. Its peers always reach it.
 	reachable bool
 	startedAt time.Time
-	// reportedAt is when a report of it was taken last.
+	// reportedAt is when it last reported.
 	reportedAt time.Time
-	// pools are the anchors by domain, leaves what it presents by Secret.
+	// pools are the anchors by domain, leaves the presented leaves by Secret.
 	pools  map[string]*pool
 	leaves map[string]*pki.Certificate
-	// before is what it had before it loaded last: a backup of its disk.
+	// before is what it had before it last loaded: a backup of its disk.
 	before *disk
-	// behind is since when something is there that it has not loaded, zero if nothing is.
+	// behind is since when it has something to load, zero if it has nothing.
 	behind time.Time
 	// off is how far its clock is from the true time.
 	off time.Duration
-	// within is the time within which it loads what is written, zero if nobody promises that: the shortest of its parties of
-	// the kinds gracePeriod and renewed.
+	// within is the shortest delay within which its parties of the kinds gracePeriod and renewed promise to load.
+	// Zero if there is no promise.
 	within time.Duration
-	// pending are reports that were made and have not arrived, by domain and party.
+	// pending are reports that were made and have not arrived yet.
 	pending map[membership]*trust.Observation
 	// replay is a report that was delivered before.
 	replay map[membership]*trust.Observation
-	// pod is set if it is one.
+	// pod is nil if the process is not a pod.
 	pod *pod
-	// provenTrusts and provenPresents are what it was ever proven to have read at its start.
+	// provenTrusts and provenPresents are what the process was ever proven to have read at its start.
 	provenTrusts, provenPresents []pki.Fingerprint
-	// hook is set if it is a kube-apiserver that verifies by a webhook.
+	// hook is set if it is a kube-apiserver that verifies by a webhook's caBundle.
 	hook *hook
 }
 
-// role is what a process does in a party.
+// role is what a process verifies and holds in a party.
 type role struct{ verifies, holds []string }
 
 // disk is what a process had loaded at some time.
@@ -101,14 +102,13 @@ func (p *process) instance() string {
 	return fmt.Sprintf("%s-%d-%d", p.member, p.number, p.startedAt.Unix())
 }
 
-// memberships of a process, ordered.
+// memberships of a process, in order.
 func (p *process) memberships() []membership {
 	return slices.SortedFunc(maps.Keys(p.roles), func(x, y membership) int {
 		return cmp.Or(cmp.Compare(x.domain, y.domain), cmp.Compare(x.party, y.party))
 	})
 }
 
-// in says whether a process is in a party of a domain.
 func (p *process) in(domain string) bool {
 	for m := range p.roles {
 		if m.domain == domain {
@@ -118,7 +118,7 @@ func (p *process) in(domain string) bool {
 	return false
 }
 
-// held are the leaves of a domain that a process presents.
+// held returns the leaves of a domain that a process presents.
 func (p *process) held(domain string) []string {
 	var out []string
 	for _, m := range p.memberships() {
@@ -129,7 +129,7 @@ func (p *process) held(domain string) []string {
 	return out
 }
 
-// verified are the leaves of a domain that a process verifies.
+// verified returns the leaves of a domain that a process verifies.
 func (p *process) verified(domain string) []string {
 	var out []string
 	for _, m := range p.memberships() {
@@ -141,7 +141,8 @@ func (p *process) verified(domain string) []string {
 	return slices.Compact(out)
 }
 
-// takes adds what the configuration says of a part. The first word stays: nobody stops to verify because of an edit.
+// takes adds what the configuration says of a role. Nothing is taken away: a process does not stop to verify
+// because of an edit.
 func (p *process) takes(m membership, party *trust.Party, member *trust.Member) {
 	r := p.roles[m]
 	if r == nil {
@@ -163,7 +164,7 @@ func union[T comparable](a, b []T) []T {
 	return a
 }
 
-// parts of what a process loads.
+// parts are what of its files a process loads.
 type parts int
 
 const (
@@ -172,7 +173,7 @@ const (
 	onlyLeaves
 )
 
-// load lets a process read its files. What does not exist leaves it with what it has.
+// load makes a process read its files. It keeps what it has of files that do not exist.
 func (w *world) load(p *process, what parts) {
 	switch {
 	case p.hook != nil:
@@ -212,7 +213,7 @@ func (w *world) load(p *process, what parts) {
 	}
 }
 
-// anchorsOf are those of a domain that a process finds: in the file of the bundle, or beside its leaf.
+// anchorsOf returns the anchors of a domain that a process finds: in the file of the bundle, or beside its leaf.
 func (w *world) anchorsOf(p *process, d *trust.Domain) []*pki.Certificate {
 	if held := p.held(d.Name); w.topology.beside && len(held) > 0 {
 		return besideLeaf(leafOf(d, held[0]))
@@ -220,7 +221,7 @@ func (w *world) anchorsOf(p *process, d *trust.Domain) []*pki.Certificate {
 	return w.readBundle(d)
 }
 
-// besideLeaf are the anchors under ca.crt, nil where they cannot be used.
+// besideLeaf returns the anchors under ca.crt, nil if they cannot be used.
 func besideLeaf(l *trust.Leaf) []*pki.Certificate {
 	if l == nil || l.Problem != nil {
 		return nil
@@ -228,7 +229,7 @@ func besideLeaf(l *trust.Leaf) []*pki.Certificate {
 	return l.Anchors
 }
 
-// readBundle is what a process finds in the file of a domain's anchors.
+// readBundle returns what a process finds in the file of a domain's anchors.
 func (w *world) readBundle(d *trust.Domain) []*pki.Certificate {
 	if !w.topology.aggregate {
 		return d.Bundle.Anchors
@@ -237,7 +238,6 @@ func (w *world) readBundle(d *trust.Domain) []*pki.Certificate {
 	if cm == nil {
 		return nil
 	}
-	// What cannot be read is not loaded.
 	anchors, err := w.api.certs.Chain([]byte(cm.Data[d.Name+".crt"]))
 	if err != nil {
 		return nil
@@ -245,7 +245,7 @@ func (w *world) readBundle(d *trust.Domain) []*pki.Certificate {
 	return anchors
 }
 
-// readLeaf is what a process finds in the file of a leaf; nil for what it cannot use.
+// readLeaf returns what a process finds in the file of a leaf, nil if it cannot use that.
 func (w *world) readLeaf(d *trust.Domain, name string) *pki.Certificate {
 	if !w.topology.aggregate {
 		l := leafOf(d, name)
@@ -266,8 +266,8 @@ func (w *world) readLeaf(d *trust.Domain, name string) *pki.Certificate {
 	return chain[0]
 }
 
-// start runs a process that is down, if there is something to run with. Where it has to report first, and cannot, it does
-// not take traffic.
+// start starts a process that is down, if it finds all of its files. A process that must report first, and cannot,
+// takes no traffic.
 func (w *world) start(p *process) bool {
 	if p.pod != nil {
 		return w.startPod(p)
@@ -289,7 +289,7 @@ func (w *world) start(p *process) bool {
 	return true
 }
 
-// couldStart says whether there is what a process needs to run, now or as soon as it can report.
+// couldStart reports whether a process finds all of its files.
 func (w *world) couldStart(p *process) bool {
 	fresh := newProcess(p.member, p.number)
 	fresh.roles = p.roles
@@ -297,7 +297,7 @@ func (w *world) couldStart(p *process) bool {
 	return w.complete(fresh)
 }
 
-// complete says whether a process has everything to run with.
+// complete reports whether a process has all that it needs to run.
 func (w *world) complete(p *process) bool {
 	for _, d := range w.domains().Domains {
 		if !p.in(d.Name) {
@@ -310,12 +310,12 @@ func (w *world) complete(p *process) bool {
 	return true
 }
 
-// runsOn says whether the process runs on the machine that was registered by that UID.
+// runsOn reports whether the process runs on the machine that was registered with that UID.
 func (p *process) runsOn(uid string) bool {
 	return p.up && (p.machine == uid || slices.Contains(p.formerly, uid))
 }
 
-// hasNode says whether the node of a process is registered; true for one that is on none.
+// hasNode reports whether the node of a process is registered. It is true for a process on no node.
 func (w *world) hasNode(p *process) bool {
 	return p.machine == "" && !strings.HasPrefix(p.member, "node-") || w.api.nodes[p.member] != nil
 }
@@ -327,7 +327,8 @@ func (w *world) uidOf(node string) string {
 	return ""
 }
 
-// reportsAtStart has a process say what it has loaded, where it has to, before it takes traffic.
+// reportsAtStart makes a process report what it has loaded, if its evidence is acknowledgement, before it takes
+// traffic.
 func (w *world) reportsAtStart(p *process) {
 	clear(p.pending)
 	p.reportedAt = w.clock.now()
@@ -338,8 +339,8 @@ func (w *world) reportsAtStart(p *process) {
 	}
 }
 
-// comesBack restarts a process from a backup of its disk, unless that could not handshake at this moment. While a bundle is
-// lost nothing comes back: what an old leaf chains to may then be recorded nowhere, so that nobody could know of it.
+// comesBack restarts a process from a backup of its disk, unless its handshakes would fail now. While a bundle is
+// lost no process comes back: the CA of an old leaf may then be recorded nowhere.
 func (w *world) comesBack(p *process) bool {
 	lost := func(d *trust.Domain) bool { return !d.Bundle.Present }
 	if p.pod != nil || p.before == nil || p.within > 0 || (w.reporting(p) && !p.reachable) || slices.ContainsFunc(w.domains().Domains, lost) {

@@ -7,7 +7,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// progress notes the stage of each domain after a step, and finds waits of which nobody is told.
+// progress records the stage of each domain after a step, and finds rotations that wait without a blocker.
 func (w *world) progress() error {
 	for _, d := range w.domains().Domains {
 		a := w.protocol(w.seen(d), w.clock.now())

@@ -16,7 +16,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// recovery is what `certrotation recover` has made of a domain on the disks of the machines, and has written as manifests.
+// recovery is what `certrotation recover` has made of a domain: the files on the disks of the machines, and the
+// manifests.
 type recovery struct {
 	domain string
 	// signer is the active CA with a new validity.
@@ -25,14 +26,14 @@ type recovery struct {
 	pool   *pool
 }
 
-// beforeApplied are the events that happen while machines run with what was recovered, and the objects are as they were. What
-// runs goes on to run: a member that nobody has seen since its recovery is protected by nothing (docs/protocol.md).
+// beforeApplied are the events that may happen before the manifests are applied, while machines run with recovered
+// files. No process stops: nothing protects a member that was not observed since its recovery (docs/protocol.md).
 func beforeApplied() []string {
 	return []string{"leader", "crash", "second leader", "cache", "load", "observe", "load and observe", "the recovery is applied"}
 }
 
-// recovers has the power be off until everything has expired, and every machine be recovered before it is on again. That
-// is promised where members are probed: nothing else shows what they run with.
+// recovers turns the power off until everything has expired, and recovers every machine before it is on again. It
+// needs probed members: no other evidence shows what they run with.
 func (w *world) recovers() bool {
 	if !w.recoverable() {
 		return false
@@ -67,7 +68,7 @@ func (w *world) recovers() bool {
 	return true
 }
 
-// recoverable says whether there is one domain at rest, whose servers are probed, and nothing that people have broken.
+// recoverable reports whether there is one domain, at rest, with probed servers, and without damage by people.
 func (w *world) recoverable() bool {
 	domains := w.domains().Domains
 	if w.recovery != nil || w.topology.pods || w.unguarded || w.wrong || w.ahead > 0 || len(domains) != 1 || len(w.api.refuses)+len(w.unregistered) > 0 ||
@@ -101,7 +102,7 @@ func (w *world) recover(d *trust.Domain) (*recovery, error) {
 	return out, nil
 }
 
-// loadedBy has a process read its disk, as it was recovered.
+// loadedBy makes a process read its recovered disk.
 func (r *recovery) loadedBy(p *process) {
 	p.pools[r.domain] = r.pool
 	for _, name := range p.held(r.domain) {
@@ -111,7 +112,6 @@ func (r *recovery) loadedBy(p *process) {
 	}
 }
 
-// appliesRecovery applies the manifests of what was made offline. Nobody has touched the key meanwhile.
 func (w *world) appliesRecovery() bool {
 	r := w.recovery
 	if r == nil {
@@ -124,9 +124,9 @@ func (w *world) appliesRecovery() bool {
 	return true
 }
 
-// appliesManifestsAgain is what the problem of a CA that recovered members have outlived asks for: a backup of before the
-// recovery has taken away what was applied. It says whether it was asked. The domain stays dead: who has loaded what the
-// backup brought back trusts nobody until it loads again, and nothing is promised of that.
+// appliesManifestsAgain does what the problem Outlived asks for: the restore of an old backup has removed the
+// applied manifests. It reports whether there was such a problem. The domain stays dead: a process that has loaded
+// the old content accepts no leaf until it loads again, and nothing is promised of that.
 func (w *world) appliesManifestsAgain(d *trust.Domain, a *trust.Assessment) bool {
 	outlived := slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonOutlived })
 	if !outlived || w.recovery != nil || w.manifests == nil || w.manifests.domain != d.Name {
@@ -136,8 +136,8 @@ func (w *world) appliesManifestsAgain(d *trust.Domain, a *trust.Assessment) bool
 	return true
 }
 
-// applies applies manifests, a signer before its anchor, and both before the leaves: the guard has to let them through. It
-// says whether the signer still has the key that they are of; without it nothing is applied, and a promise was broken.
+// applies applies the manifests: the signer before its anchor, both before the leaves. The guard must admit them.
+// It reports whether the signer still has their key. If not, nothing is applied, and an invariant was broken.
 func (w *world) applies(r *recovery) bool {
 	w.say("somebody applies the manifests of the recovery")
 	d := w.domain(r.domain)
@@ -172,7 +172,7 @@ func (w *world) manifest(name string, pair *pki.Pair, ca *pki.Certificate) *edit
 	}
 }
 
-// recoveredUntil is when the last leaf ends that works although every anchor by which it was made has expired.
+// recoveredUntil returns when the last working leaf ends that no unexpired anchor of the bundle has signed.
 func (w *world) recoveredUntil(p *process, m membership) time.Time {
 	var until time.Time
 	d, now := w.domain(m.domain), w.clock.now()

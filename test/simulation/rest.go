@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// rest ends all faults: from now on everybody runs, loads and is observed again and again. In the end every domain is
-// Stable, trusts one CA of its own, and nothing is written any more.
+// rest ends all faults: every process runs, loads and is observed again and again. In the end every domain must be
+// Stable, trust one CA of its own, and no write may follow.
 func (w *world) rest() error {
 	dice := w.dice
 	w.dice, w.faultless = quietDice{}, true
@@ -54,7 +54,8 @@ func (w *world) rest() error {
 	return violated("Resumable", "writes go on for ever")
 }
 
-// restRefused goes on for a while with what is refused: it stands against nothing that does not depend on it, and is said.
+// restRefused goes on for a while with the refused writes. They must be told, and must not block what does not
+// depend on them.
 func (w *world) restRefused() error {
 	if len(w.api.refuses) == 0 {
 		return nil
@@ -70,7 +71,8 @@ func (w *world) restRefused() error {
 			w.observe(p)
 		}
 	}
-	// A look that was refused may be followed by one that does something else. What is due only since then is nobody's fault.
+	// A refused reconciliation may be followed by one that does something else. What is due only since then does
+	// not count.
 	since := w.clock.now()
 	for range 2 {
 		if err := w.leadersLook(); err != nil {
@@ -86,7 +88,8 @@ func (w *world) restRefused() error {
 	return nil
 }
 
-// checkRefused: what was to be done then, and is not refused, is done; and what is refused is among the blockers.
+// checkRefused checks that every action that was due at then is done or refused, and that blockers name the refused
+// writes.
 func (w *world) checkRefused(d *trust.Domain, then time.Time) error {
 	wanted := *w.seen(d)
 	wanted.Refusals, wanted.ClockSkew = nil, w.leaders[0].off
@@ -107,7 +110,7 @@ func (w *world) checkRefused(d *trust.Domain, then time.Time) error {
 	return nil
 }
 
-// round has every leader look until it does nothing, and everybody be observed, load and be observed again.
+// round lets the leaders reconcile until they do nothing. Every process is observed, loads, and is observed again.
 func (w *world) round() error {
 	w.restPods()
 	for _, p := range w.processes {
@@ -144,7 +147,7 @@ func (w *world) round() error {
 	return w.leadersLook()
 }
 
-// leadersLook has every leader look until nothing is written any more.
+// leadersLook lets the leaders reconcile until nothing is written.
 func (w *world) leadersLook() error {
 	for range 30 {
 		before := w.counts.writes
@@ -168,8 +171,8 @@ func (w *world) leadersLook() error {
 	return nil
 }
 
-// startOver is the last resort of people who have lost a key that leaves wait for: without signer and leaves a domain
-// begins anew. That it is needed must be said by the blockers.
+// startOver is the last resort of people who lost a key that leaves wait for: without signer and leaves a domain
+// begins anew. The blockers must say that this is needed.
 func (w *world) startOver() {
 	for _, d := range w.domains().Domains {
 		if len(trust.Assess(w.seen(d), w.clock.now()).Blockers) == 0 {
@@ -184,7 +187,7 @@ func (w *world) startOver() {
 	}
 }
 
-// keys are everything that a leader looks at.
+// keys are the keys of a leader's queue.
 func (w *world) keys() []string {
 	keys := []string{""}
 	for _, d := range w.domains().Domains {
@@ -193,9 +196,15 @@ func (w *world) keys() []string {
 	return keys
 }
 
-// helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one, or that may not
-// sign all leaves, is aborted, manifests of a recovery that are lost are applied again, what cannot be read is deleted, who verifies by
-// what is beside a leaf that nobody may sign is given the bundle, second processes that differ are ended, and who cannot run is not waited for.
+// helpOut does what a person does who reads the blockers:
+//
+//   - abort a rotation to a CA that cannot be told apart from another one, or may not sign all leaves;
+//   - mount the bundle for processes that verify by what is beside a leaf, if no CA may sign that leaf;
+//   - undo what was recorded by a clock that was ahead;
+//   - apply lost manifests of a recovery again;
+//   - delete objects that cannot be read;
+//   - end second processes that differ from the first one;
+//   - waive members that cannot run.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
@@ -223,7 +232,7 @@ func (w *world) helpOut() {
 	}
 }
 
-// toDelete and toRemove are what a problem says to do when a clock was ahead.
+// toDelete and toRemove find what a problem says to do after a clock was ahead.
 var (
 	toDelete = regexp.MustCompile(`, delete Secret/([^ :]+): `)
 	toRemove = regexp.MustCompile(`, remove the annotation (\S+) from ConfigMap/([^ :]+): `)
@@ -254,7 +263,8 @@ func (w *world) undoesWhatIsAhead(a *trust.Assessment) {
 	}
 }
 
-// restartsWhatIsAhead restarts processes that have started by a clock that was ahead, as their reports are told that are refused.
+// restartsWhatIsAhead restarts processes whose start is recorded in the future, as the refusal of their reports
+// says.
 func (w *world) restartsWhatIsAhead() {
 	for _, p := range w.processes {
 		switch {
@@ -270,8 +280,8 @@ func (w *world) restartsWhatIsAhead() {
 	}
 }
 
-// endsWhatDiffers ends second processes of members that cannot be observed because their processes differ behind one address: with nothing
-// to load, as when leaves are lost, they go on to.
+// endsWhatDiffers ends second processes of members that cannot be observed because their processes differ behind
+// one address. With nothing to load, as when leaves are lost, they would differ for ever.
 func (w *world) endsWhatDiffers(a *trust.Assessment) {
 	for _, b := range a.Blockers {
 		if !strings.Contains(b.Message, "several processes answer") {
@@ -290,7 +300,7 @@ func unfit(a *trust.Assessment) bool {
 	return slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonUnfitSigner })
 }
 
-// clearsUp deletes the leaves of nodes that are gone, as the blockers say.
+// clearsUp deletes the leaves of removed nodes, as the blockers say.
 func (w *world) clearsUp(d *trust.Domain) {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
@@ -301,7 +311,7 @@ func (w *world) clearsUp(d *trust.Domain) {
 	}
 }
 
-// labelsNodes labels nodes as they were. It says whether there was something to do.
+// labelsNodes restores the labels of nodes. It reports whether there was something to do.
 func (w *world) labelsNodes() (done bool) {
 	for _, name := range slices.Sorted(maps.Keys(w.api.nodes)) {
 		node := w.api.nodes[name]
@@ -316,9 +326,9 @@ func (w *world) labelsNodes() (done bool) {
 	return done
 }
 
-// drain takes nodes away that can never start: they have joined after the key of the signer was lost, so nothing may sign
-// their first leaf before they have shown that they trust the new CA, and they cannot run without it. The blockers name
-// them. If none is left, a new one joins, as nobody verifies anything before.
+// drain removes nodes that can never start. They joined after the signer's key was lost: their first leaf may be
+// signed only after they have shown that they trust the new CA, and they cannot run without it. The blockers name
+// them. If no node is left, a new one joins, as there is no verifier otherwise.
 func (w *world) drain(d *trust.Domain) {
 	if d.Signer.Active != nil || d.Signer.Next == nil {
 		return
@@ -335,7 +345,6 @@ func (w *world) drain(d *trust.Domain) {
 	}
 }
 
-// repair deletes what has a problem.
 func (w *world) repair(d *trust.Domain) {
 	if d.Signer.Problem != nil {
 		w.apply(&edit{what: "deletes the broken signer " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name})
@@ -350,7 +359,7 @@ func (w *world) repair(d *trust.Domain) {
 	}
 }
 
-// atRest says why a domain is not at rest, nil if all are.
+// atRest returns why a domain is not at rest, nil if all are.
 func (w *world) atRest() error {
 	for _, d := range w.domains().Domains {
 		a := w.protocol(w.seen(d), w.clock.now())
@@ -375,7 +384,6 @@ func (w *world) atRest() error {
 	return nil
 }
 
-// sayWaits tells what everything waits for.
 func (w *world) sayWaits() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
@@ -394,7 +402,7 @@ func outline(a *trust.Assessment) string {
 	return text.String()
 }
 
-// lastCheck is without any excuse: everybody runs and can talk to everybody.
+// lastCheck makes no exception: every process runs, and all handshakes succeed.
 func (w *world) lastCheck() error {
 	for _, h := range w.histories {
 		h.dead = false

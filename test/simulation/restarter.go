@@ -13,8 +13,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// restarter looks at the workloads that are due, and does what may be done, as controller/rollout/workload does: by a cache that
-// may lag, and by live reads of the workloads. It says whether it did something.
+// restarter handles the workloads that are due, as controller/rollout/workload does: with a cache that may lag, and
+// live reads of the workloads. It reports whether it did something.
 func (w *world) restarter(l *leader) bool {
 	var orders []*restart.Order
 	verdicts, known := map[trust.Workload]restart.Verdict{}, map[trust.Workload]trust.Progress{}
@@ -79,7 +79,6 @@ func (w *world) dueOf(d *trust.Domain, known map[trust.Workload]trust.Progress) 
 	return trust.Restarts(d, w.clock.now(), known)
 }
 
-// workload is the one of a name, nil if there is none.
 func (w *world) workload(name string) *workload {
 	if at := slices.IndexFunc(w.workloads, func(l *workload) bool { return l.name == name }); at >= 0 {
 		return w.workloads[at]
@@ -87,7 +86,7 @@ func (w *world) workload(name string) *workload {
 	return nil
 }
 
-// restartsFor has the template of a workload name the contents that it is due for.
+// restartsFor writes the contents for which a workload is due into its template.
 func (w *world) restartsFor(l *leader, o *restart.Order) {
 	of := w.workload(o.Workload.Name)
 	w.say("%s is restarted for %s", of.name, o.Why())
@@ -100,7 +99,7 @@ func (w *world) restartsFor(l *leader, o *restart.Order) {
 	of.restarting = true
 }
 
-// checkOneAtATime: of a relying party no two workloads are restarted at once.
+// checkOneAtATime checks that no two workloads of a relying party restart at once.
 func (w *world) checkOneAtATime(of *workload) error {
 	for _, other := range w.workloads {
 		behind := func(p *process) bool { return p.pod.template != other.template || !p.up }
@@ -111,8 +110,8 @@ func (w *world) checkOneAtATime(of *workload) error {
 	return nil
 }
 
-// checkNeeded: a restart brings some pod something that it is not known to have read. A pod that waits at its gate needs it, too,
-// and so does one of which nobody could say anything now.
+// checkNeeded checks that a restart brings some pod content that it is not known to have read. A restart also
+// counts as needed if a pod waits at its gate, or if the evidence of a pod has lapsed.
 func (w *world) checkNeeded(of *workload, content map[string]string) error {
 	living := w.living(of)
 	for _, p := range living {
@@ -126,7 +125,7 @@ func (w *world) checkNeeded(of *workload, content map[string]string) error {
 	return violated("RestartedForNothing", "%s is restarted, and each of its pods is known to have read all of that", of.name)
 }
 
-// has says whether a process is known to have read all that annotations name as it is now.
+// has reports whether a process is known to have read all present content that annotations name.
 func (w *world) has(p *process, content map[string]string) bool {
 	unread := func(ca *pki.Certificate) bool { return !slices.Contains(p.provenTrusts, ca.Fingerprint) }
 	for _, f := range p.pod.workload.files {
@@ -144,7 +143,7 @@ func (w *world) has(p *process, content map[string]string) bool {
 	return true
 }
 
-// lapsedNow says whether what is recorded of a process has ended, or is of another one.
+// lapsedNow reports whether the recorded evidence of a process has expired, or is of another process.
 func (w *world) lapsedNow(p *process) bool {
 	return slices.ContainsFunc(p.memberships(), func(m membership) bool {
 		live := func(o trust.Observation) bool { return o.Instance == p.pod.process() && o.Expires.After(w.clock.now()) }
@@ -152,7 +151,8 @@ func (w *world) lapsedNow(p *process) bool {
 	})
 }
 
-// annotates has a person name in a template what nobody has named yet: certrotation does that only where a rotation needs it.
+// annotates makes a person name content in a template for the first time. certrotation itself does so only if a
+// rotation needs it.
 func (w *world) annotates(l *workload) bool {
 	missing := map[string]string{}
 	for _, f := range l.files {

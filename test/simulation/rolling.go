@@ -16,14 +16,14 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// workloadLabel tells the pods of a workload from those of another one of the party.
+// workloadLabel tells apart the pods of the workloads of a party.
 const workloadLabel = "workload"
 
-// startsOnly says whether the program of a workload reads its files only when it starts.
+// startsOnly reports whether the program of a workload reads its files only at start.
 func (l *workload) startsOnly() bool { return l.template != nil }
 
-// deployStarted gives the workloads whose programs read their files only at their start a template, and a party of which there
-// are to be two the second one.
+// deployStarted gives a template to the workloads whose programs read their files only at start, and their parties
+// a second workload if they have two.
 func (w *world) deployStarted() {
 	for _, l := range slices.Clone(w.workloads) {
 		if l.files = readAtStart(w.domains(), l.party); l.files == nil {
@@ -40,7 +40,6 @@ func (w *world) deployStarted() {
 
 func secondWorkload(party string) string { return party + "-second" }
 
-// workloadsOf are those of a party by their names.
 func (t topology) workloadsOf(party string) []configv1alpha1.RestartedWorkload {
 	kind := configv1alpha1.Deployment
 	if t.stateful {
@@ -68,7 +67,7 @@ func (l *workload) labels() map[string]string {
 	return map[string]string{podLabel: l.party, workloadLabel: l.name}
 }
 
-// owner is what the pods of a workload say of who has made them.
+// owner is the owner reference of the pods of a workload.
 func (l *workload) owner(kind trust.WorkloadKind) []metav1.OwnerReference {
 	out := metav1.OwnerReference{APIVersion: "apps/v1", Kind: string(kind), Name: l.name, UID: types.UID(l.name), Controller: new(true)}
 	if kind == trust.Deployment {
@@ -77,12 +76,12 @@ func (l *workload) owner(kind trust.WorkloadKind) []metav1.OwnerReference {
 	return []metav1.OwnerReference{out}
 }
 
-// living are the pods of a workload that its controller counts.
+// living returns the pods of a workload that its controller counts.
 func (w *world) living(l *workload) []*process {
 	return slices.DeleteFunc(w.podsOf(l), func(p *process) bool { return p.pod.terminating || p.pod.ended || p.pod.lost })
 }
 
-// facts are what the API server has of a workload, and of its pods.
+// facts returns a workload and its pods as the API server has them.
 func (w *world) facts(l *workload) (*restart.Workload, []corev1.Pod, error) {
 	var pods []corev1.Pod
 	for _, p := range w.podsOf(l) {
@@ -119,14 +118,13 @@ func (w *world) facts(l *workload) (*restart.Workload, []corev1.Pod, error) {
 	return out, pods, err
 }
 
-// rewrites gives a workload another template.
 func (l *workload) rewrites(t *template) {
 	l.template = t
 	l.generation++
 }
 
-// rolls has the controller of a workload do the next thing that it has to: see a change, make a pod that is missing, or replace
-// one that was made of a former template. It says whether there was one.
+// rolls lets the controller of a workload do its next step: observe a change, make a missing pod, or replace a pod
+// of a former template. It reports whether there was one.
 func (w *world) rolls(l *workload) bool {
 	if !l.startsOnly() || w.wrong {
 		return false
@@ -149,7 +147,7 @@ func (w *world) rolls(l *workload) bool {
 	case at < 0, l.paused, w.topology.stateful && down:
 		return false
 	case formerDown >= 0:
-		// What never became available goes first.
+		// Pods that never became available go first.
 		w.rollsAway(living[formerDown])
 	case surplus && down:
 		return false
@@ -162,7 +160,7 @@ func (w *world) rolls(l *workload) bool {
 	return true
 }
 
-// rollsAway deletes a pod, which is followed by another one of its name where names stay.
+// rollsAway deletes a pod. In a stateful world another pod of its name follows.
 func (w *world) rollsAway(p *process) {
 	w.say("the controller of %s deletes the pod %s", p.pod.workload.name, p.name)
 	p.pod.succeeded = w.topology.stateful && len(w.living(p.pod.workload)) <= p.pod.workload.replicas

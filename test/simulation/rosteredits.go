@@ -16,12 +16,12 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// configurationEdit is an edit of the configuration that is not true of the processes.
+// configurationEdit is an edit that makes the configuration wrong about the processes.
 type configurationEdit struct {
 	what string
-	// make changes a trust domain, and says whether there was something to change.
+	// make changes a trust domain. It reports whether there was something to change.
 	make func(w *world, d *configv1alpha1.TrustDomain) bool
-	// guarded says that nothing protects from the edit but the guard: no roster has what it changes.
+	// guarded says that only the guard protects from the edit: no roster has what it changes.
 	guarded bool
 }
 
@@ -43,8 +43,8 @@ func configurationEdits(pods bool) []configurationEdit {
 	return out
 }
 
-// editsRoster changes who counts while a rotation is in flight: with the guard or past it, as a restore does. What the
-// configuration says at rest is true: it is put right before the next rotation begins.
+// editsRoster changes the members that count while a rotation is in flight, with the guard or past it, as a restore
+// does. At rest the configuration is true: it is corrected before the next rotation begins.
 func (w *world) editsRoster() bool { return w.editsBy(configurationEdits(w.topology.pods)) }
 
 func (w *world) editsBy(edits []configurationEdit) bool {
@@ -64,7 +64,7 @@ func (w *world) editsBy(edits []configurationEdit) bool {
 	return w.configures(cfg, e.what+" "+d.Name, !e.guarded && in(w.dice, 2, "past the guard"))
 }
 
-// configures applies a configuration, if it is one, and if the guard lets it through or is not asked.
+// configures applies a configuration if it is valid, and if the guard admits it or is bypassed.
 func (w *world) configures(cfg *configv1alpha1.RotationConfiguration, what string, past bool) bool {
 	after := configured(w.api.latest(), cfg)
 	if after.Configurations[cfg.Name].Loaded == nil {
@@ -85,7 +85,7 @@ func (w *world) configures(cfg *configv1alpha1.RotationConfiguration, what strin
 	return true
 }
 
-// guardConfiguration is the webhook for an edit of the configuration.
+// guardConfiguration returns the webhook's refusal of an edit of the configuration, "" if there is none.
 func (w *world) guardConfiguration(name string, after *inventory.Sources) string {
 	if reason := w.guard(after); reason != "" {
 		return reason
@@ -97,7 +97,7 @@ func (w *world) guardConfiguration(name string, after *inventory.Sources) string
 	return ""
 }
 
-// rotating says whether the content shows a rotation in flight.
+// rotating reports whether the content shows a rotation in flight.
 func (w *world) rotating(d *trust.Domain) bool {
 	return d.Signer.Active != nil && (d.Signer.Next != nil || len(d.Signer.Previous) > 0)
 }
@@ -109,7 +109,7 @@ func (w *world) putsRight() {
 	w.wrong, w.mistyped = false, false
 }
 
-// settleConfiguration puts the configuration right when a domain is at rest.
+// settleConfiguration corrects the configuration when a domain is at rest.
 func (w *world) settleConfiguration() {
 	if !w.wrong {
 		return
@@ -180,7 +180,7 @@ func (w *world) needsNone(d *configv1alpha1.TrustDomain) bool {
 	return true
 }
 
-// probesElsewhere has a server be probed in the place of another one.
+// probesElsewhere makes a server's probe address that of another server.
 func (w *world) probesElsewhere(d *configv1alpha1.TrustDomain) bool {
 	p := w.anyParty(d)
 	if p == nil || p.Evidence.TLSProbe == nil || len(p.Evidence.TLSProbe.Endpoints) < 2 {
@@ -200,7 +200,7 @@ func (w *world) lengthensLease(d *configv1alpha1.TrustDomain) bool {
 	return true
 }
 
-// releasesLeaf names a leaf as one that counts no more, with whoever presents it.
+// releasesLeaf releases a leaf, with the party that presents it.
 func (w *world) releasesLeaf(d *configv1alpha1.TrustDomain) bool {
 	if !w.lastYear(d) {
 		return false
@@ -219,7 +219,7 @@ func (w *world) lastYear(d *configv1alpha1.TrustDomain) bool {
 	return before > len(d.Leaves)+len(d.RelyingParties)
 }
 
-// shortensPolicy has leaves and signers be valid for less, from now on: what is there may be due at once.
+// shortensPolicy halves the validity of signers and leaves: existing certificates may be due at once.
 func (w *world) shortensPolicy() bool {
 	cfg := w.configuration.DeepCopy()
 	for i := range cfg.Spec.TrustDomains {
@@ -242,7 +242,7 @@ func (w *world) shortensPolicy() bool {
 	return true
 }
 
-// nodeLosesLabel has the selector of the configuration not choose a node any more, or choose it again.
+// nodeLosesLabel takes the label from a node, so that the selector does not choose it, or gives the label back.
 func (w *world) nodeLosesLabel() bool {
 	name := w.anyNode()
 	if name == "" {
@@ -262,8 +262,8 @@ func (w *world) nodeLosesLabel() bool {
 	return true
 }
 
-// nodeLosesObject deletes a Node object while the machine runs; its kubelet registers it again with the next event of that
-// kind, as another object.
+// nodeLosesObject deletes a Node object while the machine runs. The next event of this kind makes its kubelet
+// register it again, as another object.
 func (w *world) nodeLosesObject() bool {
 	if !w.topology.onNodes() {
 		return false
@@ -283,7 +283,7 @@ func (w *world) nodeLosesObject() bool {
 	return true
 }
 
-// registers has machines whose objects were deleted register again, with what runs on them, at the address that they had or at another.
+// registers registers machines again whose objects were deleted, with the same address or another one.
 func (w *world) registers(moved bool) {
 	for _, name := range w.unregistered {
 		w.say("%s registers again (with another address: %t)", name, moved)
@@ -301,8 +301,9 @@ func (w *world) registers(moved bool) {
 	w.unregistered = nil
 }
 
-// renamesParty has the party of the nodes go by another name, at rest: the processes are the same, and nothing is known of them by it. Who
-// does that while a node is not chosen says of it that it does not count (docs/protocol.md).
+// renamesParty renames the party of the nodes at rest. The processes stay the same, and nothing is known of them
+// under the new name. If the selector does not choose a node at that time, the node stops counting
+// (docs/protocol.md).
 func (w *world) renamesParty() bool {
 	unchosen := func(n *inventory.Node) bool { return n.Labels[nodeRole] == "" }
 	if len(w.unregistered) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(w.api.nodes)), unchosen) {
@@ -335,14 +336,14 @@ func (w *world) renamesParty() bool {
 	for _, p := range w.processes {
 		p.isOf(names)
 	}
-	// A rotation that begins by the former name waits for it.
+	// A rotation that begins with the former name waits for it.
 	for _, l := range w.leaders {
 		l.view.catchUp()
 	}
 	return true
 }
 
-// isOf has a process be of parties with other names.
+// isOf moves a process to the renamed parties.
 func (p *process) isOf(names map[string]string) {
 	for m, r := range maps.Clone(p.roles) {
 		if name := names[m.party]; name != "" {

@@ -22,7 +22,7 @@ import (
 
 const (
 	namespace = "demo"
-	// remembered is how many states back a cache may lag, and how many old versions of an object a backup has.
+	// remembered is by how many states a cache may lag, and how many old versions of an object a backup has.
 	remembered = 6
 )
 
@@ -41,9 +41,9 @@ type server struct {
 	records       map[string]*configv1alpha1.RotationRecord
 	configuration *configv1alpha1.RotationConfiguration
 	nodes         map[string]*inventory.Node
-	// refuses are the objects, as Kind/name, whose writes by leaders are refused, with the answer.
+	// refuses has the errors of refused writes by leaders, by Kind/name.
 	refuses map[string]error
-	// states are what was known after each change, the latest last.
+	// states are the states after each change, the latest last.
 	states []*inventory.Sources
 	// backup has former versions of Secrets and ConfigMaps by name, the latest last.
 	backup map[string][]any
@@ -69,10 +69,10 @@ func (s *server) clone() *server {
 	return &out
 }
 
-// latest is what is there now.
+// latest is the present state.
 func (s *server) latest() *inventory.Sources { return s.states[len(s.states)-1] }
 
-// became notes a change.
+// became records a change.
 func (s *server) became(next *inventory.Sources) {
 	s.states = append(s.states, next)
 	if len(s.states) > remembered {
@@ -80,7 +80,7 @@ func (s *server) became(next *inventory.Sources) {
 	}
 }
 
-// withSecret is Sources.WithSecret with the cache of this server; nil deletes.
+// withSecret is Sources.WithSecret with the cache of this server. A nil Secret is deleted.
 func (s *server) withSecret(from *inventory.Sources, name string, secret *corev1.Secret) *inventory.Sources {
 	out := *from
 	out.Secrets, out.Others = maps.Clone(from.Secrets), maps.Clone(from.Others)
@@ -113,7 +113,7 @@ func (s *server) withConfigMap(from *inventory.Sources, name string, cm *corev1.
 	return &out
 }
 
-// stamp gives a stored object what a server gives it.
+// stamp sets the metadata that a server sets.
 func (s *server) stamp(meta *metav1.ObjectMeta, now time.Time) {
 	s.version++
 	meta.Namespace = namespace
@@ -142,7 +142,7 @@ func (s *server) updateSecret(secret *corev1.Secret, now time.Time) (*corev1.Sec
 	return s.putSecret(secret, now), nil
 }
 
-// putSecret stores without a condition.
+// putSecret stores a Secret without a precondition.
 func (s *server) putSecret(secret *corev1.Secret, now time.Time) *corev1.Secret {
 	stored := *secret
 	s.stamp(&stored.ObjectMeta, now)
@@ -202,7 +202,7 @@ func (s *server) keep(name string, old any) {
 	s.backup[name] = list[max(0, len(list)-remembered):]
 }
 
-// putNode stores a node, nil deletes it.
+// putNode stores a node, nil to delete it.
 func (s *server) putNode(name string, node *inventory.Node) {
 	s.version++
 	next := *s.latest()

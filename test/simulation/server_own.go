@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// configured is the same facts with another configuration.
+// configured returns the facts with another configuration.
 func configured(from *inventory.Sources, cfg *configv1alpha1.RotationConfiguration) *inventory.Sources {
 	out := *from
 	out.Configurations = map[string]*inventory.Configuration{cfg.Name: inventory.ParseConfiguration(cfg)}
@@ -61,7 +61,7 @@ func (s *server) updateRecord(r *configv1alpha1.RotationRecord, now time.Time) (
 	return s.putRecord(r, now), nil
 }
 
-// putRecord stores without a condition.
+// putRecord stores a record without a precondition.
 func (s *server) putRecord(r *configv1alpha1.RotationRecord, now time.Time) *configv1alpha1.RotationRecord {
 	stored := *r
 	if live := s.records[r.Name]; live != nil {
@@ -75,7 +75,7 @@ func (s *server) putRecord(r *configv1alpha1.RotationRecord, now time.Time) *con
 	return &stored
 }
 
-// removeRecord deletes a record, if it is the one with that UID.
+// removeRecord deletes a record if it has that UID.
 func (s *server) removeRecord(name string, uid *types.UID) error {
 	live := s.records[name]
 	if live == nil {

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// rapidDice has rapid roll. rapid ends a story by a panic, which must not reach the controller, as that survives panics:
-// it is kept until the event is over.
+// rapidDice lets rapid decide. rapid ends a story with a panic, which the controller would recover. So the panic is
+// kept until the event is over.
 type rapidDice struct {
 	t     *rapid.T
 	ended any
@@ -31,7 +31,7 @@ func (d *rapidDice) roll(n int, what string) (rolled int) {
 	return rapid.IntRange(0, n-1).Draw(d.t, what)
 }
 
-// resume lets rapid end the story, if it wanted to.
+// resume lets rapid end the story.
 func (d *rapidDice) resume() {
 	if d.ended != nil {
 		panic(d.ended)
@@ -52,8 +52,8 @@ func budget(t *testing.T) int {
 	return steps
 }
 
-// worlds are what is rolled, and what has to happen in it: one world in five has pods, and each if WORLDS of the environment
-// is "pods".
+// worlds returns how to draw a world, and the happenings that a search must see. By default one world in five has
+// pods. WORLDS=pods or WORLDS=started in the environment selects other worlds.
 func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	t.Helper()
 	switch text := os.Getenv("WORLDS"); text {
@@ -69,13 +69,13 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	}
 }
 
-// fewSteps are so few that not everything need happen in them.
+// fewSteps is from how many steps on the search must see all happenings.
 const fewSteps = 100_000
 
-// worldsPerCheck is how many worlds rapid makes of one seed.
+// worldsPerCheck is how many worlds rapid draws from one seed.
 const worldsPerCheck = 100
 
-// TestSimulation plays random stories until the budget is used up, and lets each come to rest.
+// TestSimulation plays random stories until the budget is used up, and brings each to rest.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	steps, first, total := budget(t), property.Seed(t), newCounts()
@@ -83,7 +83,7 @@ func TestSimulation(t *testing.T) {
 	begin, told := time.Now(), time.Now()
 	search := property.Search{Seed: first, Checks: worldsPerCheck, Steps: 50, ShrinkTime: 20 * time.Second}
 	for ; total.steps < steps; search.Seed++ {
-		// rapid plays a story that failed again and again; only the first time counts.
+		// rapid replays a failed story many times. Only the first time counts.
 		search.Check(t, func(rt *rapid.T) { play(rt, draw, total) })
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
@@ -102,7 +102,6 @@ func TestSimulation(t *testing.T) {
 
 func rate(c *counts, begin time.Time) float64 { return float64(c.steps) / time.Since(begin).Seconds() }
 
-// play is one story.
 func play(rt *rapid.T, draw func(dice) topology, c *counts) {
 	d := &rapidDice{t: rt}
 	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true, truthful: true})

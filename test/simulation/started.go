@@ -12,19 +12,19 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// careless is what is broken in mutants around those who look, inject and restart.
+// careless is what mutants break in the observation, injection and restart controllers.
 type careless struct {
-	// annotated takes what a pod names for what the object has.
+	// annotated takes the content that a pod names for the content that the object has.
 	annotated bool
-	// anyEntry takes what one webhook has for what all have, and everHeld what an object had for what it has. gainedBefore takes
-	// what it has gained for what it always had.
+	// anyEntry takes what one webhook has for what all have. everHeld takes what an object ever had for what it
+	// has. gainedBefore takes what it has gained for what it always had.
 	anyEntry, everHeld, gainedBefore bool
-	// due says which workloads are to be restarted, nil for trust.Restarts.
+	// due returns the workloads that are due for a restart, nil for trust.Restarts.
 	due func(d *trust.Domain, known map[trust.Workload]trust.Progress, w *world) []trust.Restart
 }
 
-// lookStarted looks at a pod that reads its files only when it starts, as controller/evidence does: first at the pod, and then
-// at the contents.
+// lookStarted observes a pod that reads its files only at start, as controller/evidence does: first the pod, then
+// the contents.
 func (w *world) lookStarted(d *trust.Domain, of *trust.Party, member *trust.Member) {
 	m := membership{domain: d.Name, party: of.Name, member: member.Name}
 	if member.Pod == nil || member.Pod.Process == "" {
@@ -61,14 +61,14 @@ func (w *world) lookStarted(d *trust.Domain, of *trust.Party, member *trust.Memb
 	w.provenOf(d, o)
 }
 
-// betweenLooks lets something happen between the two reads of a look.
+// betweenLooks lets an event happen between the two reads of an observation.
 func (w *world) betweenLooks() {
 	if w.looker != nil {
 		w.meanwhile(w.looker)
 	}
 }
 
-// sameProcess is what was seen of the same process before, nil if nothing was.
+// sameProcess returns the earlier observation of the same process, nil if there is none.
 func (w *world) sameProcess(m membership, now *trust.Observation) *trust.Observation {
 	known := w.recorded(m)
 	at := slices.IndexFunc(known, func(o trust.Observation) bool { return o.Instance == now.Instance && o.Kind == now.Kind })
@@ -78,7 +78,7 @@ func (w *world) sameProcess(m membership, now *trust.Observation) *trust.Observa
 	return &known[at]
 }
 
-// contentsOf are the objects that are asked for as they are in a state.
+// contentsOf returns the required objects as they are in a state.
 func contentsOf(s *inventory.Sources, d *trust.Domain, asked *podcontent.StartRequirement) *podcontent.Contents {
 	out := &podcontent.Contents{}
 	if cm := s.ConfigMaps[asked.Bundle]; cm != nil && cm.Bundle != nil && cm.Bundle.Fault == nil && trust.Consents(cm.Annotations, d.Configuration) {
@@ -100,7 +100,7 @@ func contentsOf(s *inventory.Sources, d *trust.Domain, asked *podcontent.StartRe
 	return out
 }
 
-// believes has every content be what a pod names.
+// believes replaces the hash of every content by the one that the pod names.
 func believes(now *podcontent.Contents, asked *podcontent.StartRequirement, annotations map[string]string) {
 	now.Bundle.Hash = annotations[trust.ContentAnnotation(trust.ConfigMapKind, asked.Bundle)]
 	for i, leaf := range asked.Leaves {
@@ -108,7 +108,7 @@ func believes(now *podcontent.Contents, asked *podcontent.StartRequirement, anno
 	}
 }
 
-// provenOf keeps in mind what was proven of a process, and says so where it is not true.
+// provenOf records what was proven of a process, and a violation if it is not true.
 func (w *world) provenOf(d *trust.Domain, o *trust.Observation) {
 	at := slices.IndexFunc(w.processes, func(p *process) bool { return p.up && p.pod != nil && p.pod.process() == o.Instance })
 	if at < 0 || o.Failure != "" {

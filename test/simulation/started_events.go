@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// startedEvents are what happens to workloads whose programs read their files only at their start, with those who restart them.
+// startedEvents are the events of workloads whose programs read their files only at start.
 func startedEvents() []event {
 	return []event{
 		{"restarter", 6, plain((*world).restarterLooks)},
@@ -19,7 +19,7 @@ func startedEvents() []event {
 	}
 }
 
-// restarterLooks has whoever restarts workloads look, by the caches of a leader.
+// restarterLooks lets the restart controller reconcile, with the caches of a leader.
 func (w *world) restarterLooks() bool {
 	l := one(w.dice, "leader", w.leaders)
 	if !in(w.dice, 3, "with caches that lag") {
@@ -28,10 +28,10 @@ func (w *world) restarterLooks() bool {
 	return w.restarter(l)
 }
 
-// rollsOn has the controller of a workload do something.
+// rollsOn lets the controller of a workload do its next step.
 func (w *world) rollsOn() bool { return w.rolls(one(w.dice, "workload", w.workloads)) }
 
-// pauses has a person pause the rollout of a workload, or resume it.
+// pauses makes a person pause or resume the rollout of a workload.
 func (w *world) pauses() bool {
 	l := one(w.dice, "workload", w.workloads)
 	if !l.startsOnly() || w.topology.stateful {
@@ -44,8 +44,8 @@ func (w *world) pauses() bool {
 	return true
 }
 
-// editsTemplate has a person write another template: one that names what does not exist, or what was there before, or nothing;
-// or one without its start gates.
+// editsTemplate makes a person edit a template: it names content that does not exist, former content or none, or
+// its start gates are added or removed.
 func (w *world) editsTemplate() bool {
 	l := one(w.dice, "workload", w.workloads)
 	if !l.startsOnly() {
@@ -71,7 +71,7 @@ func (w *world) editsTemplate() bool {
 	return true
 }
 
-// turnsForeignAnchor has a person publish an anchor of somebody else beside those of a domain, or take it back.
+// turnsForeignAnchor makes a person publish a foreign anchor beside those of a domain, or remove it.
 func (w *world) turnsForeignAnchor() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	for _, ca := range d.Bundle.Anchors {
@@ -84,7 +84,7 @@ func (w *world) turnsForeignAnchor() bool {
 	return e != nil && w.apply(e)
 }
 
-// restWorkloads brings rollouts to their end, with whatever people have to put right for that.
+// restWorkloads completes the rollouts, with what people must correct for that.
 func (w *world) restWorkloads() error {
 	if !w.topology.startsPods() || len(w.published) == 0 {
 		return nil
@@ -112,7 +112,7 @@ func (w *world) restWorkloads() error {
 	return violated("NoSilentWait", "a rollout does not end")
 }
 
-// restWorkload is one thing that happens until workloads are at rest.
+// restWorkload does one step towards the end of all rollouts.
 func (w *world) restWorkload() bool {
 	for _, p := range w.processes {
 		if p.pod == nil || !p.pod.workload.startsOnly() {
@@ -127,7 +127,7 @@ func (w *world) restWorkload() bool {
 			w.observe(p)
 			return true
 		case !p.up && w.topology.stateful && p.pod.template != p.pod.workload.template:
-			// Nothing replaces it while it is not ready, and it never will be: that is for people.
+			// No controller replaces a pod that is not ready, and this one never will be. A person must delete it.
 			w.say("somebody deletes the pod %s, which does not start", p.name)
 			p.pod.succeeded = true
 			w.terminates(p)

@@ -10,10 +10,10 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// startedMutants are broken in what is known of programs that read their files only when they start, and in who restarts them.
+// startedMutants are wrong about programs that read their files only at start, or about their restarts.
 //
-// That what was seen of a container is void when it was started again has another rule behind it: what is mounted only ever becomes
-// newer, so that the next container has read no less of what a rotation waits for.
+// No mutant keeps the evidence of a container after its restart: mounted files only become newer, so the next
+// container has read no less of what a rotation waits for.
 func startedMutants() []mutant {
 	harm := []string{"Handshake", "TrustBeforeUse", "AnchorInUse"}
 	churn := []string{"restarter", "rollout", "pod started", "start", "pod gone", "pod deleted", "observe"}
@@ -29,7 +29,7 @@ func startedMutants() []mutant {
 	return out
 }
 
-// targetMutants are broken in what is known of an object with caBundles.
+// targetMutants are wrong about an object with caBundles.
 func targetMutants() []mutant {
 	events := []string{"injector", "watch", "caBundle by hand", "observe", "time"}
 	out := []mutant{
@@ -44,7 +44,7 @@ func targetMutants() []mutant {
 	return out
 }
 
-// startedClient is a world in which the pods of a client read their files only when they start.
+// startedClient makes a world in which the pods of a client read their files only at start.
 func startedClient(t *topology) {
 	*t = topology{
 		pods: true, started: true, servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe,
@@ -57,7 +57,7 @@ func twoWorkloads(t *topology) {
 	t.twoWorkloads = true
 }
 
-// hookedServer is a world in which kube-apiservers call a server.
+// hookedServer makes a world in which kube-apiservers call a server.
 func hookedServer(t *topology) {
 	*t = topology{hooked: true, servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe}
 }
@@ -71,7 +71,7 @@ func injectedAtOnce(d *trust.Domain, _ time.Time) {
 	}
 }
 
-// dueTogether asks for each workload of a party alone.
+// dueTogether takes each workload of a party by itself.
 func dueTogether(d *trust.Domain, known map[trust.Workload]trust.Progress, w *world) []trust.Restart {
 	var out []trust.Restart
 	for i := range d.Parties {

@@ -16,32 +16,33 @@ import (
 )
 
 const (
-	// injectionDelay is after what time the operator says that kube-apiservers verify by a caBundle, and watchLag how long they
-	// take at most.
+	// injectionDelay is the delay within which kube-apiservers verify by a caBundle, as the operator says. watchLag
+	// is how long they take at most.
 	injectionDelay = 30 * time.Minute
 	watchLag       = injectionDelay - promiseKept
-	// hooks are the webhooks of the target, each with a caBundle of its own, and apiServers those who call each of them.
+	// hooks is the number of webhooks of the target, each with its own caBundle. apiServers is how many processes
+	// call each.
 	hooks, apiServers = 2, 2
 )
 
-// target is a webhook configuration, of which kube-apiservers have seen one of its versions each.
+// target is a webhook configuration. Each kube-apiserver has seen one of its versions.
 type target struct {
-	// versions are what it was, the latest last. They are never modified.
+	// versions of the object, the latest last. They are never modified.
 	versions []*targetVersion
-	// unseen says that somebody has edited it by hand, and nobody has looked at it since.
+	// unseen says that it was edited by hand, and has not been observed since.
 	unseen bool
 }
 
-// targetVersion is what it was at one time.
+// targetVersion is the target at one time.
 type targetVersion struct {
 	object  *unstructured.Unstructured
 	entries []injection.Entry
 	at      time.Time
 }
 
-// hook is what makes a process a kube-apiserver that verifies by one webhook of the target.
+// hook makes a process a kube-apiserver that verifies by one webhook of the target.
 type hook struct {
-	// entry of the target, and how many versions of that it has seen.
+	// entry is the index of the webhook, seen the number of versions of the target that the process has seen.
 	entry, seen int
 }
 
@@ -51,7 +52,6 @@ func hookTarget() configv1alpha1.InjectionTarget {
 
 func (t *target) latest() *targetVersion { return t.versions[len(t.versions)-1] }
 
-// newTarget is a webhook configuration whose caBundles are empty.
 func newTarget(now time.Time) (*target, error) {
 	var list []any
 	for i := range hooks {
@@ -62,7 +62,7 @@ func newTarget(now time.Time) (*target, error) {
 	return &target{versions: []*targetVersion{{object: object, entries: injection.Known(entries), at: now}}}, err
 }
 
-// puts writes anchors into the entries of the target; an entry with none stays as it is.
+// puts writes anchors into the entries of the target. An entry without anchors here stays as it is.
 func (w *world) puts(anchors [][]*pki.Certificate) {
 	object := w.target.latest().object.DeepCopy()
 	entries, err := injection.Entries(hookTarget().Kind, object)
@@ -76,7 +76,7 @@ func (w *world) puts(anchors [][]*pki.Certificate) {
 	w.target.versions = append(w.target.versions, &targetVersion{object: object, entries: injection.Known(entries), at: w.clock.now()})
 }
 
-// lookTarget looks at the target, as controller/evidence does.
+// lookTarget observes the target, as controller/evidence does.
 func (w *world) lookTarget(m membership) {
 	now := w.clock.now()
 	w.target.unseen = false
@@ -108,7 +108,6 @@ func (w *world) lookTarget(m membership) {
 	w.record(m, []trust.Observation{o})
 }
 
-// settleHooks makes the kube-apiservers of a target.
 func (w *world) settleHooks(member string) {
 	for i := range hooks * apiServers {
 		p := newProcess(member, i)
@@ -117,7 +116,7 @@ func (w *world) settleHooks(member string) {
 	}
 }
 
-// follows has a kube-apiserver see as many versions of the target, and verify by the last of them.
+// follows makes a kube-apiserver see this many versions of the target, and verify by the last of them.
 func (w *world) follows(p *process, versions int) {
 	if versions <= p.hook.seen {
 		return
@@ -126,7 +125,8 @@ func (w *world) follows(p *process, versions int) {
 	w.verifiesBy(p, w.target.versions[versions-1])
 }
 
-// verifiesBy has a kube-apiserver verify by a version of the target. What is empty has it verify nobody who would be known here.
+// verifiesBy makes a kube-apiserver verify by a version of the target. With an empty caBundle it verifies no leaf
+// of this world.
 func (w *world) verifiesBy(p *process, v *targetVersion) {
 	anchors := v.entries[p.hook.entry].Anchors
 	for m := range p.roles {
@@ -136,7 +136,7 @@ func (w *world) verifiesBy(p *process, v *targetVersion) {
 	}
 }
 
-// watches has every kube-apiserver see what it was promised to have seen by now.
+// watches makes every kube-apiserver see what it must have seen by now.
 func (w *world) watches() {
 	if w.target == nil {
 		return
@@ -153,14 +153,15 @@ func (w *world) watches() {
 	}
 }
 
-// lookInterval is how often the target is looked at while time passes, and looksInPass how often at the end of a long time: until
-// what was gained before counts.
+// lookInterval is how often the target is observed while time passes. looksInPass is how often at the end of a long
+// time: long enough for what was added before to count.
 const (
 	lookInterval = 4 * time.Minute
 	looksInPass  = int(injectionDelay/lookInterval) + 3
 )
 
-// passesWatched lets time pass in which the target is looked at again and again, mostly, as a lease ends sooner than a delay.
+// passesWatched lets time pass. It mostly observes the target again and again, as a lease is shorter than the
+// delay.
 func (w *world) passesWatched(d time.Duration) {
 	looks := min(looksInPass, int(d/lookInterval))
 	if w.target == nil || in(w.dice, 3, "nobody looks") {

@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// targetEvents are what happens to an object with caBundles.
+// targetEvents are the events of an object with caBundles.
 func targetEvents() []event {
 	return []event{
 		{"injector", 5, plain((*world).injectorLooks)},
@@ -20,7 +20,7 @@ func targetEvents() []event {
 	}
 }
 
-// injectorLooks has the injector look, by the caches of a leader.
+// injectorLooks lets the injector reconcile, with the caches of a leader.
 func (w *world) injectorLooks() bool {
 	if w.target == nil {
 		return false
@@ -32,8 +32,8 @@ func (w *world) injectorLooks() bool {
 	return w.injects(l)
 }
 
-// injects writes what the target has to hold, as controller/cabundle does: if the bundle is the one that it is in the cache. It
-// says whether there was something to write.
+// injects writes what the target must hold, as controller/cabundle does: only if the bundle is still the one in the
+// cache. It reports whether there was something to write.
 func (w *world) injects(l *leader) bool {
 	n := l.view.Namespace(namespace)
 	if w.target == nil || n == nil || w.target.unseen {
@@ -55,7 +55,7 @@ func (w *world) injects(l *leader) bool {
 	return false
 }
 
-// seesOne has a kube-apiserver see one more version of the target.
+// seesOne lets a kube-apiserver see one more version of the target.
 func (w *world) seesOne() bool {
 	p := w.anyProcess()
 	if p == nil || p.hook == nil || p.hook.seen == len(w.target.versions) {
@@ -66,8 +66,8 @@ func (w *world) seesOne() bool {
 	return true
 }
 
-// editsCABundle has a person take an anchor out of one caBundle, or put one of somebody else there, or take that of one webhook for
-// another, unless that would have a kube-apiserver refuse what is live at this moment, or what may be signed at any.
+// editsCABundle makes a person remove an anchor from a caBundle, or add a foreign one. It does so only if no
+// kube-apiserver would then refuse a live leaf, and keeps the active CA.
 func (w *world) editsCABundle() bool {
 	if w.target == nil || w.nested {
 		return false
@@ -111,7 +111,7 @@ func (w *world) editsCABundle() bool {
 	return true
 }
 
-// restTarget has the injector do what it has to, and everybody see it.
+// restTarget lets the injector write all that is due.
 func (w *world) restTarget() {
 	if w.target == nil {
 		return

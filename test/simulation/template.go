@@ -16,15 +16,16 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// template is what pods of a workload are made of, whose program reads its files only when it starts. It is never modified.
+// template is what the pods of a workload are made of, if its program reads its files only at start. It is never
+// modified.
 type template struct {
 	// content are the annotations that name what a pod starts with.
 	content map[string]string
-	// gated says that a pod waits at its start for that.
+	// gated says that start gates make a pod wait for that content.
 	gated bool
 }
 
-// file is an object that a program reads when it starts.
+// file is an object that a program reads at start.
 type file struct {
 	kind trust.ObjectKind
 	name string
@@ -34,7 +35,7 @@ func (f file) object() string { return string(f.kind) + "/" + f.name }
 
 func (f file) annotation() string { return trust.ContentAnnotation(f.kind, f.name) }
 
-// readAtStart are the files of the parties of a workload that are known by what their pods start with, nil if there are none.
+// readAtStart returns the files of a party whose evidence is what its pods start with, nil for another party.
 func readAtStart(domains *inventory.Namespace, party string) []file {
 	var out []file
 	for _, d := range domains.Domains {
@@ -52,7 +53,7 @@ func readAtStart(domains *inventory.Namespace, party string) []file {
 	return out
 }
 
-// object is a pod as the API server has it.
+// object returns a pod as the API server has it.
 func (p *process) object(of trust.WorkloadKind) *corev1.Pod {
 	o := p.pod
 	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -102,7 +103,7 @@ func (t *template) fill(spec *corev1.PodSpec, files []file) {
 	spec.Containers = []corev1.Container{main}
 }
 
-// with is the template with other annotations: those that are "" are gone.
+// with returns the template with other annotations. Those with the value "" are removed.
 func (t *template) with(content map[string]string) *template {
 	out := &template{content: copied(t.content), gated: t.gated}
 	maps.Copy(out.content, content)
@@ -110,7 +111,7 @@ func (t *template) with(content map[string]string) *template {
 	return out
 }
 
-// hashes are what the contents of all objects are, as Kind/name.
+// hashes returns the content hashes of all objects, by Kind/name.
 func hashes(s *inventory.Sources) map[string]string {
 	out := map[string]string{}
 	for name, cm := range s.ConfigMaps {
@@ -122,7 +123,7 @@ func hashes(s *inventory.Sources) map[string]string {
 	return out
 }
 
-// superseded are the contents before those of all objects, as Kind/name.
+// superseded returns the earlier content hashes of all objects, by Kind/name.
 func superseded(s *inventory.Sources) map[string][]string {
 	out := map[string][]string{}
 	for name, cm := range s.ConfigMaps {
@@ -134,7 +135,8 @@ func superseded(s *inventory.Sources) map[string][]string {
 	return out
 }
 
-// opens says whether a publication has the contents of a kind that a pod waits for at its start, or later ones.
+// opens reports whether a publication has the content of a kind for which the start gates of a pod wait, or a later
+// one.
 func (p *publication) opens(kind trust.ObjectKind, o *pod) bool {
 	return !slices.ContainsFunc(o.workload.files, func(f file) bool {
 		shown := contenthash.Content{Hash: p.hashes[f.object()], Superseded: p.superseded[f.object()]}
@@ -142,7 +144,7 @@ func (p *publication) opens(kind trust.ObjectKind, o *pod) bool {
 	})
 }
 
-// shows says whether a publication has the contents of a kind that a pod is to start with.
+// shows reports whether a publication has the content of a kind that the template of a pod names.
 func (p *publication) shows(kind trust.ObjectKind, o *pod) bool {
 	return !slices.ContainsFunc(o.workload.files, func(f file) bool {
 		return f.kind == kind && (o.template.content[f.annotation()] == "" || p.hashes[f.object()] != o.template.content[f.annotation()])

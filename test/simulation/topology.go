@@ -15,15 +15,15 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// grace of parties of the kind gracePeriod, the delay of those of the kind renewed, and how much earlier their processes
-// load.
+// grace is the delay of parties of the kind gracePeriod, renewal of the kind renewed. Processes load promiseKept
+// before their delay ends.
 const (
-	// What is promised within a time is done a moment before, and a moment after an hour or two thirds of one have passed: who is wrong
-	// by as much as clocks are off sees it too early.
+	// Processes load shortly after an hour, or two thirds of one. A rule that ignores by how much clocks are off
+	// counts them too early.
 	grace       = time.Hour + maxOff*3/4
 	renewal     = 40*time.Minute + maxOff*3/4
 	promiseKept = maxOff / 2
-	// cacheLag is how far the caches of a leader are behind at most.
+	// cacheLag is how far the caches of a leader lag at most.
 	cacheLag = 10 * time.Minute
 )
 
@@ -34,46 +34,48 @@ const (
 	shortLeafValidity   = 12 * 24 * time.Hour
 )
 
-// nodeRole is the label by which nodes run a server.
+// nodeRole is the label of the nodes that run a server.
 const nodeRole = "role"
 
-// topology is who talks to whom.
+// topology is which members exist, what each verifies and presents, and by which evidence.
 type topology struct {
-	// servers is the number of members that share the server leaf; 0 if servers run one for each node.
+	// servers is the number of members that share the server leaf, 0 for one server per node.
 	servers int
-	// serverKind is their evidence, clientKinds those of the clients, each of which is a party of its own.
+	// serverKind is the evidence of the servers, clientKinds of the clients. Each client is a party of its own.
 	serverKind  configv1alpha1.EvidenceKind
 	clientKinds []configv1alpha1.EvidenceKind
-	// peers says that servers verify each other, as members of etcd do.
+	// peers says that servers verify each other, as etcd members do.
 	peers bool
-	// crossed says that the leaves of servers and clients are signed in two trust domains.
+	// crossed says that servers and clients have their leaves from two trust domains.
 	crossed bool
 	// aggregate says that processes read from the aggregate instead of from the leaf and the bundle.
 	aggregate bool
-	// beside says that processes verify by the anchors beside a leaf of theirs, where they have one in that domain.
+	// beside says that processes verify by the anchors beside a leaf of theirs, if they have one in that domain.
 	beside bool
-	// short says that certificates are valid for weeks, so that they are due soon.
+	// short says that certificates are valid for weeks only, so that they are due soon.
 	short bool
-	// balanced says that the processes of a member are behind one address, of which each look meets one of them.
+	// balanced says that the processes of a member share an address. A probe meets one of them.
 	balanced bool
-	// handshake says that probes present leaves instead of reading what servers list.
+	// handshake says that probes present leaves instead of reading the list of CAs that a server sends.
 	handshake bool
-	// pacing says that leaves are reissued one in a minute where that can wait.
+	// pacing says that leaves whose reissue can wait are reissued at a rate of one a minute.
 	pacing bool
-	// pods says that the clients are pods, podServers that the servers are, too. stateful says that names of pods are used
-	// again, mistyped that a selector chooses none at first, and retyped that such a one is written before the first rotation.
+	// pods says that the clients are pods, podServers that the servers are too. stateful says that names of pods
+	// are reused. mistyped says that a selector first chooses no pod, retyped that it is changed to that before the
+	// first rotation.
 	pods, podServers, stateful, mistyped, retyped bool
-	// started says that the clients read their files only when they start, startedServers that the servers do. assumed says that
-	// no start gate keeps older content from them, and twoWorkloads that each of these parties has two workloads.
+	// started says that the clients read their files only at start, startedServers that the servers do. assumed
+	// says that no start gate keeps older content from them. twoWorkloads says that each of these parties has two
+	// workloads.
 	started, startedServers, assumed, twoWorkloads bool
 	// hooked says that kube-apiservers verify the servers by caBundles.
 	hooked bool
 }
 
-// startsPods says whether there are pods that are known by what they have started with.
+// startsPods reports whether there are pods whose evidence is what they started with.
 func (t topology) startsPods() bool { return t.started || t.startedServers }
 
-// drawTopology rolls one.
+// drawTopology draws a topology.
 func drawTopology(d dice) topology {
 	t := topology{servers: 1 + d.roll(3, "servers")}
 	if t.servers == 3 {
@@ -90,7 +92,7 @@ func drawTopology(d dice) topology {
 	t.crossed = in(d, 4, "two trust domains")
 	for range d.roll(4, "clients") {
 		clientKinds := kinds[1:]
-		// What is proven by the renewal of its own leaf has to verify leaves of the same CA.
+		// Evidence of the kind renewed needs a party that verifies leaves of the CA that signs its own leaf.
 		if !t.aggregate && !t.crossed {
 			clientKinds = append(slices.Clip(clientKinds), configv1alpha1.EvidenceRenewed)
 		}
@@ -103,7 +105,7 @@ func drawTopology(d dice) topology {
 	return t
 }
 
-// String says it in words.
+// String describes the topology.
 func (t topology) String() string {
 	var b strings.Builder
 	if t.servers == 0 {
@@ -141,7 +143,7 @@ func (t topology) String() string {
 	return b.String()
 }
 
-// onNodes says whether there is one server for each node.
+// onNodes reports whether there is one server per node.
 func (t topology) onNodes() bool { return t.servers == 0 }
 
 func (t topology) serverLeaf() string {
@@ -209,7 +211,7 @@ func (t topology) evidenceOf(kind configv1alpha1.EvidenceKind) configv1alpha1.Ev
 	return out
 }
 
-// parties are the relying parties of a domain: those that present its leaves and those that verify them.
+// parties are the relying parties of a domain: they present or verify its leaves.
 func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.Leaf) []configv1alpha1.RelyingParty {
 	var out []configv1alpha1.RelyingParty
 	servers := configv1alpha1.RelyingParty{Name: "servers", Evidence: t.evidenceOf(t.serverKind)}
@@ -278,15 +280,15 @@ func (t topology) trustDomain(name string, leaves []configv1alpha1.Leaf, parties
 	}
 }
 
-// configurationName is that of the configuration to which every object consents.
+// configurationName is the name of the configuration to which every object consents.
 const configurationName = "pki"
 
-// consenting is the metadata of an object that somebody makes for the configuration.
+// consenting returns the metadata of an object that a person makes for the configuration.
 func consenting() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Annotations: map[string]string{trust.AnnotationConfiguration: configurationName}}
 }
 
-// configuration is the topology as an operator would write it.
+// configuration returns the topology as an operator would write it.
 func (t topology) configuration() *configv1alpha1.RotationConfiguration {
 	server, clients := t.leaves()
 	all := append([]configv1alpha1.Leaf{server}, clients...)

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// renewsActive renews the active CA with its key and its name.
+// renewsActive renews the active CA with the same key and name.
 func (w *world) renewsActive(d *trust.Domain) *edit {
 	live := w.api.secrets[d.Signer.Name]
 	if live == nil || d.Signer.Active == nil || d.Signer.Problem != nil {
@@ -32,7 +32,7 @@ func (w *world) renewsActive(d *trust.Domain) *edit {
 	}
 }
 
-// activePair is the active CA of a signer with its key.
+// activePair parses the active CA of a signer, with its key.
 func activePair(signer *corev1.Secret) (*pki.Pair, error) {
 	return pki.ParsePair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
 }
@@ -45,7 +45,7 @@ func (w *world) renewed(signer *corev1.Secret) (*pki.Pair, error) {
 	return active.Resign(w.clock.now())
 }
 
-// twinMutants are broken in what they make of a CA that was renewed with its key.
+// twinMutants are wrong about a CA that was renewed with its key.
 func twinMutants() []mutant {
 	return []mutant{{
 		name: "a name that two anchors have proves neither", make: believing(twinsAreAmbiguous), often: []string{"people"},
@@ -53,7 +53,7 @@ func twinMutants() []mutant {
 	}}
 }
 
-// twinsAreAmbiguous takes a list of names for no proof of a CA that was renewed with its key.
+// twinsAreAmbiguous takes a list of subjects for no proof of a CA that was renewed with its key.
 func twinsAreAmbiguous(d *trust.Domain, _ time.Time) {
 	anchors := map[string]int{}
 	for _, ca := range d.Bundle.Anchors {

@@ -13,10 +13,11 @@ import (
 	"certrotation.dev/test/clientca"
 )
 
-// early is how far ahead the time of a leaf is that gets past the guard: further than a world lasts.
+// early is how far in the future the NotBefore of an early leaf is: further than a world lasts.
 const early = 30 * 24 * time.Hour
 
-// putsEarlyLeaf writes a leaf whose time has not come into its Secret, past the guard. Until it is reissued it is refused.
+// putsEarlyLeaf writes a leaf that is not valid yet into its Secret, past the guard. Peers refuse it until it is
+// reissued.
 func (w *world) putsEarlyLeaf() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	name := w.leafName(d)
@@ -47,7 +48,7 @@ func (w *world) putsEarlyLeaf() bool {
 	return true
 }
 
-// bringsUnfitNext puts a CA into next, past the guard, that may sign leaves of clients only.
+// bringsUnfitNext writes a next CA that may sign only client leaves, past the guard.
 func (w *world) bringsUnfitNext() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	live := w.api.secrets[d.Signer.Name]
@@ -66,7 +67,7 @@ func (w *world) bringsUnfitNext() bool {
 	return true
 }
 
-// unfitMutants are broken in what they make of certificates that got past the guard.
+// unfitMutants are wrong about certificates that got past the guard.
 func unfitMutants() []mutant {
 	return []mutant{
 		{name: "a leaf whose time has not come is fine", make: acting(keepsEarly), often: []string{"early leaf"}},
@@ -85,7 +86,7 @@ func keepsEarly(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	})
 }
 
-// promoteUnfit promotes a CA that everybody trusts, whatever it may sign.
+// promoteUnfit promotes a CA that every member trusts, whatever it may sign.
 func promoteUnfit(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 	unfit := func(b trust.Blocker) bool { return b.Reason == trust.ReasonUnfitSigner }
 	others := func(b trust.Blocker) bool { return !unfit(b) }

@@ -12,12 +12,11 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// unguardedWorlds is how many stories without a guard are told.
+// unguardedWorlds is the number of stories without a guard.
 const unguardedWorlds = 300
 
-// TestWithoutGuard lets people do whatever they want. Nothing is promised of the handshakes then; but what is wrong is
-// said, and when a person has deleted what cannot be read and everybody has loaded, every domain comes to rest and
-// everybody can talk to everybody.
+// TestWithoutGuard lets people do anything. No handshake is promised then, but problems are told. When people have
+// deleted unreadable objects and every process has loaded, every domain comes to rest and all handshakes succeed.
 func TestWithoutGuard(t *testing.T) {
 	c, first := newCounts(), property.Seed(t)
 	for seed := first; seed < first+unguardedWorlds; seed++ {
@@ -32,7 +31,6 @@ func TestWithoutGuard(t *testing.T) {
 	t.Log(c)
 }
 
-// unguarded is a story in which nobody asks the guard.
 func unguarded(d dice, c *counts, log func(string, ...any)) error {
 	w, err := newWorld(drawWorld(d), options{dice: d, protocol: trust.Assess, counts: c, log: log})
 	if err != nil {

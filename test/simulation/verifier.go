@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// verifier verifies with crypto/x509, each leaf against each pool once, until a certificate of the chain begins or ends.
+// verifier verifies with crypto/x509. It caches each result until a certificate of the chain begins or ends.
 type verifier struct {
 	pools  map[string]*pool
 	parsed map[pki.Fingerprint]*x509.Certificate
@@ -19,7 +19,7 @@ type verifier struct {
 	asked  int
 }
 
-// pool is a set of anchors. Two pools with the same anchors are one.
+// pool is a set of anchors. There is one pool for each list of anchors.
 type pool struct {
 	id      int
 	anchors []*pki.Certificate
@@ -32,7 +32,7 @@ type question struct {
 	use  x509.ExtKeyUsage
 }
 
-// answer holds between two moments.
+// answer is valid between two moments.
 type answer struct {
 	from, to time.Time
 	err      error
@@ -63,14 +63,14 @@ func (v *verifier) pool(anchors []*pki.Certificate) *pool {
 func (v *verifier) parse(c *pki.Certificate) *x509.Certificate {
 	parsed := v.parsed[c.Fingerprint]
 	if parsed == nil {
-		// It was parsed before it was stored.
+		// The certificate was parsed before it was stored.
 		parsed, _ = x509.ParseCertificate(c.DER())
 		v.parsed[c.Fingerprint] = parsed
 	}
 	return parsed
 }
 
-// verify says why whoever has loaded these anchors refuses a leaf at a moment, nil if nothing is wrong.
+// verify returns why a process with these anchors refuses a leaf at a moment, nil if it accepts the leaf.
 func (v *verifier) verify(leaf *pki.Certificate, p *pool, use x509.ExtKeyUsage, now time.Time) error {
 	q := question{leaf: leaf.Fingerprint, pool: p.id, use: use}
 	if a, ok := v.known[q]; ok && !now.Before(a.from) && !now.After(a.to) {

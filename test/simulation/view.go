@@ -13,31 +13,29 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// view is what a leader has in its caches. As each informer has a stream of its own, Secrets, ConfigMaps, Nodes,
-// configurations, records and pods lag independently of each other.
+// view is what a leader has in its caches. Secrets, ConfigMaps, Nodes, configurations, records and pods lag
+// independently, as each informer has its own stream.
 type view struct {
 	leader                                                    *leader
 	secrets, configMaps, nodes, configurations, records, pods *inventory.Sources
-	// latest is what the parts are assembled to, with what is built of it.
+	// latest is assembled from the parts, built is its inventory.
 	latest *inventory.Sources
 	built  *inventory.Namespace
 }
 
 var _ rotation.Inventory = (*view)(nil)
 
-// catchUp shows everything.
+// catchUp brings all caches up to date.
 func (v *view) catchUp() {
 	now := v.leader.world.api.latest()
 	v.show(now)
 }
 
-// show makes all caches show one state.
 func (v *view) show(s *inventory.Sources) {
 	v.secrets, v.configMaps, v.nodes, v.configurations, v.records, v.pods = s, s, s, s, s, s
 	v.latest = nil
 }
 
-// caches are how many there are.
 func (v *view) caches() int {
 	if v.leader.world.topology.pods {
 		return 6
@@ -45,7 +43,7 @@ func (v *view) caches() int {
 	return 5
 }
 
-// upToDate says whether the caches show everything.
+// upToDate reports whether all caches show the latest state.
 func (v *view) upToDate() bool {
 	now := v.leader.world.api.latest()
 	return v.secrets == now && v.configMaps == now && v.nodes == now && v.configurations == now && v.records == now && (v.pods == now || v.caches() == 5)
@@ -85,7 +83,8 @@ func (v *view) Namespace(name string) *inventory.Namespace {
 	return v.built
 }
 
-// Live implements rotation.Inventory. The lists are not of one moment. Pods are listed by every selector, or not at all.
+// Live implements rotation.Inventory. The lists are from different moments. Pods are listed for every selector, or
+// not at all.
 func (v *view) Live(context.Context, string) (*inventory.Sources, error) {
 	w := v.leader.world
 	if err := v.leader.read(); err != nil {

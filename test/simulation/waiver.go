@@ -11,15 +11,15 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// waives has somebody end the wait for a member of which nothing runs, and nothing can start.
+// waives waives a member of which no process runs or can start.
 func (w *world) waives() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	idle := w.idle(d)
 	return len(idle) > 0 && w.waive(d, one(w.dice, "member", idle))
 }
 
-// waivesIdle waives everybody who cannot run while a rotation waits. A second process whose first one cannot run ends: who
-// waives a member says that nothing of it runs.
+// waivesIdle waives all members that cannot run while a rotation waits. It ends second processes of members whose
+// first process cannot run: a waiver says that no process of the member runs.
 func (w *world) waivesIdle(d *trust.Domain) {
 	for _, p := range slices.Clone(w.processes) {
 		if first := w.processesOf(p.member)[0]; p.number > 0 && !first.up && !w.couldStart(first) {
@@ -32,8 +32,11 @@ func (w *world) waivesIdle(d *trust.Domain) {
 	}
 }
 
-// waivesStrangers waives the pods that an edited selector has chosen in flight, and that never had a part in the party, nodes that are
-// recorded by the former name of their party, and those that are recorded as another machine, before they had their present address.
+// waivesStrangers waives members that count, but can never give evidence:
+//
+//   - pods that an edited selector has chosen in flight, and that play no role in the party;
+//   - nodes that are recorded under the former name of their party;
+//   - nodes that are recorded as another machine, from before they had their present address.
 func (w *world) waivesStrangers(d *trust.Domain, a *trust.Assessment) {
 	for _, b := range a.Blockers {
 		p := w.process(b.Member)
@@ -49,15 +52,15 @@ func (w *world) waivesStrangers(d *trust.Domain, a *trust.Assessment) {
 	}
 }
 
-// recordedAs says whether a member counts by one of these instances.
+// recordedAs reports whether a member counts as one of these instances.
 func recordedAs(d *trust.Domain, m membership, instances []string) bool {
 	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(r trust.RosterMember) bool {
 		return r.Party == m.party && r.Member == m.member && r.Absent == "" && slices.Contains(instances, r.Instance)
 	})
 }
 
-// idle are the members of a domain whose processes are down and have nothing to start with: they wait for a leaf that
-// waits for them.
+// idle returns the members of a domain whose processes are down and cannot start: they wait for a leaf that waits
+// for them.
 func (w *world) idle(d *trust.Domain) []membership {
 	if !trust.Assess(w.seen(d), w.clock.now()).Blocked() {
 		return nil
@@ -80,7 +83,7 @@ func (w *world) runsSomewhere(member string) bool {
 	return slices.ContainsFunc(w.processesOf(member), func(p *process) bool { return p.up })
 }
 
-// waive records a waiver as the subresource does. It says whether there was none yet, and the model allows it.
+// waive records a waiver as the subresource does. It reports whether the waiver is new, and the model allows it.
 func (w *world) waive(d *trust.Domain, m membership) bool {
 	name := record.WaiverName(m.domain, m.party, m.member)
 	waiver := &trust.Waiver{Party: m.party, Member: m.member, Reason: "it cannot run", By: "somebody", Expires: w.clock.now().Add(30 * 24 * time.Hour),
@@ -99,13 +102,13 @@ func (w *world) waive(d *trust.Domain, m membership) bool {
 	return true
 }
 
-// inForce says whether a waiver stands already.
+// inForce reports whether there is such a waiver already.
 func (w *world) inForce(name string, waiver *trust.Waiver) bool {
 	r := w.api.latest().Records[name]
 	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now()) && r.Said.Waiver.RotatedFrom == waiver.RotatedFrom
 }
 
-// takesBackWaivers ends what was waived of a member that runs again in this rotation. What was waived in a former one nobody remembers.
+// takesBackWaivers ends the waivers of a member that runs again in this rotation. Those of a former rotation stay.
 func (w *world) takesBackWaivers(p *process) {
 	for _, m := range p.memberships() {
 		name := record.WaiverName(m.domain, m.party, m.member)

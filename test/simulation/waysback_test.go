@@ -10,11 +10,13 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// statesOfJumps are how many states are tried to which clocks that jump and deletions lead: all of those have no end.
+// statesOfJumps is how many states are tried with jumping clocks and deletions, which lead to an unlimited number
+// of states.
 const statesOfJumps = 10_000
 
-// TestExtendedWaysBack: from every state of the small world there is a way to rest: time, processes that load and are observed, and what
-// the blockers say (helpOut). So there is from those to which clocks that jump by decades lead, and deletions that the guard admits.
+// TestExtendedWaysBack shows that every state of the small world leads back to rest: by time, loads, observations,
+// and what the blockers say (helpOut). Clocks may also jump by decades, and people may delete what the guard
+// admits.
 func TestExtendedWaysBack(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -52,7 +54,8 @@ func TestExtendedWaysBack(t *testing.T) {
 	}
 }
 
-// wayBack has a leader, which a state of the explorer has not, bring a copy of a world to rest, and says in how many rounds.
+// wayBack lets a new leader bring a copy of a world to rest, as states of the explorer have no leader. It returns
+// the number of rounds.
 func (w *world) wayBack() (rounds int, err error) {
 	back := w.clone()
 	back.counts = newCounts()

@@ -14,29 +14,28 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// Protocol is what leaders ask: trust.Assess, or a broken one.
+// Protocol is the assessment that leaders use: trust.Assess, or a broken variant of it.
 type Protocol func(d *trust.Domain, now time.Time) *trust.Assessment
 
-// options of a world.
 type options struct {
 	dice     dice
 	protocol Protocol
 	counts   *counts
-	// log takes the story line by line; nil for nobody listens.
+	// log receives the story line by line, nil to discard it.
 	log func(format string, args ...any)
-	// unguarded says that edits of people are not asked of the guard, so that nothing can be promised before the end.
+	// unguarded says that edits of people bypass the guard, so that the invariants are checked only at rest.
 	unguarded bool
-	// judging says that the guard must let every write of a leader through that nothing came between.
+	// judging says that the guard must admit a write of a leader if nothing has changed since the leader read.
 	judging bool
-	// truthful says that what is recorded of a pod that reads its files only when it starts must be what it has read.
+	// truthful says that what is recorded of a pod that reads its files only at start must be what it has read.
 	truthful bool
-	// Broken in mutants: anyReporter says that the API does not ask which pod a token is bound to, cachedPods that a leader
-	// believes its informers of pods where it has to read live.
+	// anyReporter and cachedPods are set only in mutants. With anyReporter the API does not check which pod a token
+	// is bound to. With cachedPods a leader uses its pod informers where it must read live.
 	anyReporter, cachedPods bool
 	careless
 }
 
-// world is everything.
+// world is the whole simulated system.
 type world struct {
 	options
 	topology  topology
@@ -47,64 +46,66 @@ type world struct {
 	leaders   []*leader
 	// histories are the domains' histories by name.
 	histories map[string]*history
-	// faultless says that nothing goes wrong any more, and nothing comes in between.
+	// faultless says that no fault is injected, and no event happens in the middle of another one.
 	faultless bool
-	// nested says that an event is in the middle of another one.
+	// nested says that an event happens in the middle of another one.
 	nested bool
 	broken error
-	// known is what is built of the latest state.
+	// known is the inventory of the state knownOf.
 	knownOf *inventory.Sources
 	known   *inventory.Namespace
-	// joined and registered count machines, and their objects.
+	// joined counts machines, registered counts Node objects.
 	joined, registered int
-	// configuration is the right one, and backup a former state of everything.
+	// configuration is the one that is true of the processes, backup a former state of all objects.
 	configuration *configv1alpha1.RotationConfiguration
 	backup        *backup
 	// ahead is how far all clocks are ahead of the true time.
 	ahead time.Duration
-	// spoilt are the names of the Secrets that somebody made unreadable.
+	// spoilt are the names of the Secrets that became unreadable past the guard.
 	spoilt map[string]bool
-	// recovery is what was made offline and is not applied yet, nil if there is nothing of that kind.
+	// recovery is what was made offline and is not applied yet, or nil.
 	recovery *recovery
-	// manifests are of the last recovery that was applied: people keep them.
+	// manifests are those of the last recovery that was applied: people keep them.
 	manifests *recovery
-	// abandoned are the leaves whose only holders were proven to be gone.
+	// abandoned are the leaves whose holders are all proven to be gone.
 	abandoned map[pki.Fingerprint]bool
-	// lost are the issuers of all leaves that were there when everything was lost but the records.
+	// lost are the issuers of all leaves that existed when everything but the records was lost.
 	lost map[string]bool
-	// early are leaves that got past the guard before their time.
+	// early are leaves, put past the guard, that are not valid yet.
 	early map[pki.Fingerprint]bool
-	// returned says that they were ahead and are not any more.
+	// returned says that all clocks were ahead, and are right again.
 	returned bool
-	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.
+	// wrong says that the configuration is not true of the processes. unregistered are machines without a Node
+	// object.
 	wrong        bool
 	unregistered []string
-	// workloads make pods, podsMade of them so far. mistyped says that a selector was wrong before a rotation began, and
-	// forbidden that pods may not be listed.
+	// workloads make the pods, podsMade counts them. mistyped says that a selector was wrong before a rotation
+	// began, forbidden that pods may not be listed.
 	workloads           []*workload
 	podsMade            int
 	mistyped, forbidden bool
-	// published is what bundles and leaves were, the latest last; strays are reports of processes that are gone.
+	// published are the former and present bundles and leaves, the latest last. strays are reports of processes
+	// that ended.
 	published []*publication
 	strays    []stray
-	// contents are what objects have ever been, as Kind/name=hash.
+	// contents are all contents that objects ever had, as Kind/name=hash.
 	contents map[string]bool
-	// looker is the leader that has everybody looked at, nil if none does. target is the object with a caBundle, nil if there
-	// is none.
+	// looker is the leader that refreshes the evidence at the moment, target the object with caBundles. Either may
+	// be nil.
 	looker *leader
 	target *target
-	// flight is what was asked last.
+	// flight is the latest answer of inFlight.
 	flight flight
 }
 
-// history is what was seen of a domain.
+// history is what was observed of a domain.
 type history struct {
 	stage trust.Stage
-	// stable is the active CA when the domain was Stable last.
+	// stable is the active CA when the domain was last Stable.
 	stable pki.Fingerprint
-	// dead says that no CA could sign and no leaf was valid: nobody can be cut off before the domain is at rest again.
+	// dead says that no CA could sign and no leaf was valid: no handshake is promised until the domain is at rest.
 	dead bool
-	// noted is what was so at the last look, and open are the requests that were not answered.
+	// noted are the conditions that held after the last step, open the requests that were not answered.
 	noted map[happening]bool
 	open  []string
 }
@@ -125,7 +126,7 @@ func violated(promise, format string, args ...any) error {
 
 var birth = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// newWorld is one in which every domain is Stable, and every process runs and has loaded everything.
+// newWorld returns a world in which every domain is Stable and every process runs with everything loaded.
 func newWorld(t topology, o options) (*world, error) {
 	w := &world{options: o, topology: t, api: newServer(), verifier: newVerifier(), histories: map[string]*history{}}
 	w.clock.set(birth)
@@ -171,7 +172,7 @@ func newWorld(t topology, o options) (*world, error) {
 	return w, nil
 }
 
-// close ends what runs in the background.
+// close stops the goroutines of the leaders.
 func (w *world) close() {
 	for _, l := range w.leaders {
 		l.stop()
@@ -189,7 +190,7 @@ func (w *world) say(format string, args ...any) {
 // tick lets a second pass, so that no two things happen at the same time.
 func (w *world) tick() { w.clock.set(w.clock.now().Add(time.Second)) }
 
-// domains are what is there now.
+// domains returns the present domains, as far as informers show them.
 func (w *world) domains() *inventory.Namespace {
 	if latest := w.api.latest(); latest != w.knownOf {
 		w.knownOf, w.known = latest, inventory.Build(shown(latest))
@@ -199,7 +200,6 @@ func (w *world) domains() *inventory.Namespace {
 
 func (w *world) domain(name string) *trust.Domain { return w.domains().Domain(name) }
 
-// processesOf are all processes of a member.
 func (w *world) processesOf(member string) []*process {
 	var out []*process
 	for _, p := range w.processes {
@@ -210,7 +210,7 @@ func (w *world) processesOf(member string) []*process {
 	return out
 }
 
-// process is the first process of a member, nil if there is none.
+// process returns the first process of a member, nil if there is none.
 func (w *world) process(member string) *process {
 	if all := w.processesOf(member); len(all) > 0 {
 		return all[0]
@@ -218,8 +218,8 @@ func (w *world) process(member string) *process {
 	return nil
 }
 
-// settleProcesses makes one process for each member that has none. A process lives on when the configuration does not name
-// its member any more, until its machine is gone.
+// settleProcesses makes one process for each member without one. A process outlives its name in the configuration:
+// it ends with its machine.
 func (w *world) settleProcesses() {
 	for _, d := range w.domains().Domains {
 		for i := range d.Parties {
@@ -246,7 +246,7 @@ func (w *world) settleProcesses() {
 	}
 }
 
-// promises notes within which time a process loads.
+// promises records the delay within which a process loads.
 func (w *world) promises(p *process, party *trust.Party) {
 	if (party.Kind != trust.GracePeriod && party.Kind != trust.Renewed) || party.Grace <= promiseKept {
 		return
@@ -256,10 +256,10 @@ func (w *world) promises(p *process, party *trust.Party) {
 	}
 }
 
-// maxOff is how far clocks are off. Two of them are within the backdate of certificates.
+// maxOff is how far a clock is off. Twice that is less than the backdate of certificates.
 const maxOff = 2 * time.Minute
 
-// breaks keeps the first violation until somebody takes it.
+// breaks keeps the first violation until takeBroken.
 func (w *world) breaks(err error) {
 	if w.broken == nil {
 		w.broken = err

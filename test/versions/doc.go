@@ -1,12 +1,12 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package versions tests what a user needs on a Kubernetes that is older than the one of all other tests: definitions, APIService
-// and webhook are taken, rows are listed and watched through the aggregator, the guard is asked, a rotation comes to its end, and what
-// this Kubernetes does not serve stops nothing else. Everything of the control plane that is run here, and kubectl, is of that version;
-// etcd is the newest one.
+// Package versions tests what a user needs on an older Kubernetes than all other tests use. It applies the
+// definitions, the APIService and the webhook, lists and watches rows through the aggregator, and makes the webhook
+// review requests. It completes a rotation. What this Kubernetes does not serve must stop nothing else. The control
+// plane and kubectl are of that version; etcd is the newest.
 //
-// `make test` runs it on the oldest version, `make test-versions` on each that hack/tools has a module of: the environment variable
-// CERTROTATION_KUBERNETES names it. How certrotation is installed as pods of nodes of an older version is tested by the same variable in
-// test/e2e/pods.
+// `make test` runs it on the oldest version, `make test-versions` on each version with a module in hack/tools. The
+// environment variable CERTROTATION_KUBERNETES names the version. With the same variable, test/e2e/pods tests an
+// installation as pods on nodes of an older version.
 package versions

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// shop names a target of a kind that only Kubernetes 1.37 serves, and one that all do.
+// shop has a target of a kind that only Kubernetes 1.37 serves, and one that all versions serve.
 const shop = `apiVersion: v1
 kind: Namespace
 metadata: {name: shop, labels: {certrotation.dev/managed: "true", certrotation.dev/guard: enabled}}
@@ -47,7 +47,8 @@ spec:
     - {name: everybody, presents: [orders-server], evidence: {kind: gracePeriod, gracePeriod: 1s}}
 `
 
-// testNotServed has somebody want a ClusterTrustBundle where there are none: they are told so, and have all the rest.
+// testNotServed requests a ClusterTrustBundle where Kubernetes does not serve them. An event says so, and all other
+// targets work.
 func (s *system) testNotServed(t *testing.T) {
 	served, err := s.serves("certificates.k8s.io/v1", "ClusterTrustBundle")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// TestOlderKubernetes is what a user needs.
+// TestOlderKubernetes covers what a user needs on an older Kubernetes.
 func TestOlderKubernetes(t *testing.T) {
 	s := start(t)
 	t.Run("it is that version", s.testVersion)

@@ -18,7 +18,8 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// testRotation rotates the CA of the sample by kubectl's plugin, while an informer looks on and the sample's clients connect.
+// testRotation rotates the CA of the sample with kubectl's plugin, while an informer watches and the sample's clients
+// connect.
 func (s *system) testRotation(t *testing.T) {
 	before, start := s.row(t), s.traffic(t)
 	stages := s.watch(t)
@@ -63,10 +64,10 @@ func (s *system) traffic(t *testing.T) counters {
 	return c
 }
 
-// watch has an informer of client-go list and watch the rows. Each stage of the signer that it comes to know of is sent.
+// watch runs a client-go informer of the rows, and sends each new stage of the signer.
 func (s *system) watch(t *testing.T) <-chan v1alpha1.Stage {
 	t.Helper()
-	// A rotation has five. What the test does not read is not waited for.
+	// A rotation has five stages. The buffer keeps the informer from waiting for the test.
 	stages := make(chan v1alpha1.Stage, 100)
 	factory := externalversions.NewSharedInformerFactoryWithOptions(s.rot, 0, externalversions.WithNamespace(installation.MTLSNamespace))
 	informer := factory.Certrotation().V1alpha1().CertificateRotations().Informer()
@@ -93,7 +94,7 @@ func (s *system) watch(t *testing.T) <-chan v1alpha1.Stage {
 	return stages
 }
 
-// wantStages reads what the informer came to know, from rest to rest.
+// wantStages reads the stages that the informer has seen, from stable to stable.
 func (s *system) wantStages(t *testing.T, stages <-chan v1alpha1.Stage) {
 	t.Helper()
 	ctx := within(t)

@@ -27,17 +27,17 @@ const (
 	patience = 2 * time.Minute
 )
 
-// system is certrotation, and the sample mtls-service, on an older Kubernetes.
+// system is certrotation with the sample mtls-service on an older Kubernetes.
 type system struct {
 	*installation.Installation
-	// version is that of the API server.
+	// version is the API server's version.
 	version string
 	sample  *installation.Sample
 	kube    kubernetes.Interface
 	rot     versioned.Interface
 }
 
-// wanted is the version that is asked for, and the oldest where none is.
+// wanted returns the requested version, or the oldest if none is requested.
 func wanted(t *testing.T) string {
 	t.Helper()
 	if version := os.Getenv(cluster.KubernetesVariable); version != "" {
@@ -58,7 +58,7 @@ func start(t *testing.T) *system {
 	if s.Installation, err = installation.Prepare(c, installation.Config{ControllerFlags: []string{"--inject-ca-bundles"}}); err != nil {
 		t.Fatal(err)
 	}
-	// kubectl finds its plugin there.
+	// kubectl finds its plugin in PATH.
 	t.Setenv("PATH", filepath.Dir(s.Binary("kubectl-certrotation"))+":"+os.Getenv("PATH"))
 	if s.kube, err = kubernetes.NewForConfig(c.AdminConfig()); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// kubectl runs it as administrator, and returns what it prints.
+// kubectl runs kubectl as administrator and returns its output.
 func (s *system) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := s.Kubectl(within(t), args...)
@@ -101,7 +101,6 @@ func (s *system) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// counters are the sample's.
 type counters struct {
 	Handshakes int64            `json:"handshakes"`
 	Failures   int64            `json:"failures"`
@@ -125,7 +124,7 @@ func (s *system) counters(ctx context.Context) (counters, error) {
 	return c, json.NewDecoder(response.Body).Decode(&c)
 }
 
-// until waits for a condition, and fails the test with the last answer.
+// until waits for a condition. After the wait it fails the test with the last error.
 func until(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	if err := cluster.Until(within(t), 100*time.Millisecond, 10*time.Second, check); err != nil {

@@ -14,7 +14,7 @@ import (
 // Funcs are the custom functions for the types of the group.
 func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
-		// Decoding defaults the member and the instance, so that an object without them would come back different.
+		// Decoding defaults the member and the instance: an object without them does not survive the round trip.
 		func(ack *certrotation.Acknowledgement, c randfill.Continue) {
 			c.FillNoCustom(ack)
 			if ack.Member == "" {

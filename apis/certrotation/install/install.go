@@ -16,16 +16,16 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// Install registers the hub and every served version of certrotation.dev, the preferred version first.
-// It panics when the types of the group contradict each other or those of the scheme, which no input can cause.
+// Install registers the hub and every served version of certrotation.dev, the preferred version first. It panics
+// if the types contradict each other or the types of the scheme. No input can cause that.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(certrotation.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion))
 }
 
-// NewScheme makes a scheme that an API server of the group can run with: the group, and the unversioned types that
-// every API server answers with (status, discovery, options).
+// NewScheme makes a scheme for an API server: the group, and the unversioned types of every API server (status,
+// discovery).
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	Install(scheme)
@@ -42,14 +42,14 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// NewCodecs makes the codecs for a scheme. Lists are encoded to JSON item by item, so that a large list does not exist
+// NewCodecs makes the codecs for a scheme. Lists are encoded to JSON item by item: a large list does not exist
 // twice in memory.
 func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
 }
 
-// NewNegotiatedSerializer makes the serializer to serve the group with. It offers JSON and YAML only: the types have no
-// protobuf encoding, and a server that offered one would answer clients which prefer it with 406 instead of JSON.
+// NewNegotiatedSerializer makes the serializer that serves the group, in JSON and YAML only. The types have no
+// protobuf encoding. A server that offers protobuf answers clients that prefer it with 406 instead of JSON.
 func NewNegotiatedSerializer(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
 	return textSerializer{CodecFactory: codecs}
 }

@@ -122,8 +122,8 @@ func TestNegotiatedSerializerOffersText(t *testing.T) {
 	}
 }
 
-// TestOpenAPINames keeps kubectl explain and server-side apply working: they find a kind by the definition name that the
-// scheme derives.
+// TestOpenAPINames: kubectl explain and server-side apply find a kind by the definition name that the scheme
+// derives.
 func TestOpenAPINames(t *testing.T) {
 	definitions := openapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef("#/" + path) })
 	scheme := NewScheme()

@@ -12,7 +12,7 @@ func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
 }
 
-// SetDefaults_Acknowledgement lets a party with a single member leave the member out: it has the name of the party.
+// SetDefaults_Acknowledgement names the member as the party, for parties with a single member.
 func SetDefaults_Acknowledgement(obj *Acknowledgement) {
 	if obj.Member == "" {
 		obj.Member = obj.Party
@@ -23,7 +23,7 @@ func SetDefaults_Acknowledgement(obj *Acknowledgement) {
 	}
 }
 
-// SetDefaults_Waiver lets a party with a single member leave the member out: it has the name of the party.
+// SetDefaults_Waiver names the member as the party, for parties with a single member.
 func SetDefaults_Waiver(obj *Waiver) {
 	if obj.Member == "" {
 		obj.Member = obj.Party

@@ -8,8 +8,8 @@
 // +k8s:openapi-model-package=dev.certrotation.v1alpha1
 // +groupName=certrotation.dev
 
-// Package v1alpha1 is the first served version of the API group certrotation.dev.
+// Package v1alpha1 is the first served version of the API group certrotation.dev. Clients see it as JSON or YAML.
 //
-// It is what clients see, as JSON or YAML. Its types have the same shape as the hub types of the parent package, so
-// that conversion shares memory instead of copying; a converted object must not be changed in place.
+// Its types have the same shape as the hub types of the parent package. Conversion shares memory instead of
+// copying: do not change a converted object in place.
 package v1alpha1

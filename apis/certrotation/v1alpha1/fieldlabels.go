@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Field labels that both resources can be selected by.
+// Field labels of both resources.
 const (
 	FieldName        = "metadata.name"
 	FieldNamespace   = "metadata.namespace"
@@ -36,8 +36,8 @@ func addFieldLabelConversionFuncs(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// fieldLabels passes the supported labels through and refuses others by name, so that a mistyped selector is an error
-// and not an empty list.
+// fieldLabels accepts the supported labels. It refuses others by name: a mistyped selector is an error, not an
+// empty list.
 func fieldLabels(kind string, supported []string) runtime.FieldLabelConversionFunc {
 	return func(label, value string) (string, string, error) {
 		if !slices.Contains(supported, label) {

@@ -17,7 +17,7 @@ const (
 	RoleLeaf   Role = "Leaf"
 )
 
-// Stage of the rotation of a trust domain. It is always derived from the current objects and never stored.
+// Stage of the rotation of a trust domain. It is derived from the current objects and never stored.
 // +enum
 type Stage string
 
@@ -52,7 +52,7 @@ type CertificateRotation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the RotationConfiguration says about this certificate.
+	// spec is what the RotationConfiguration declares for this certificate.
 	Spec CertificateRotationSpec `json:"spec"`
 	// status is the observed state.
 	Status CertificateRotationStatus `json:"status"`
@@ -99,81 +99,82 @@ type Certificate struct {
 	// notBefore and notAfter bound the validity.
 	NotBefore metav1.Time `json:"notBefore"`
 	NotAfter  metav1.Time `json:"notAfter"`
-	// signedBy is the fingerprint of the CA whose key made the signature, when that CA is known.
+	// signedBy is the fingerprint of the CA whose key signed the certificate, if that CA is known.
 	// +optional
 	SignedBy string `json:"signedBy,omitempty"`
 }
 
-// TrustCount counts members by whether they trust the CA in question.
+// TrustCount counts the members that trust a CA.
 type TrustCount struct {
-	// trusted is the number of members for which there is evidence that they trust the CA.
+	// trusted is the number of members with evidence that they trust the CA.
 	Trusted int32 `json:"trusted"`
 	// total is the number of members.
 	Total int32 `json:"total"`
-	// unknown is the number of members without current evidence. No evidence is collected while no rotation is in
+	// unknown is the number of members without current evidence. Evidence is collected only while a rotation is in
 	// flight.
 	// +optional
 	Unknown int32 `json:"unknown,omitempty"`
 }
 
-// MemberWaiver is a person's decision to continue without the evidence of a member.
+// MemberWaiver is a user's decision to continue without the evidence of a member.
 type MemberWaiver struct {
-	// reason is the reason that was given for the waiver.
+	// reason that the user gave for the waiver.
 	Reason string `json:"reason"`
-	// waivedBy is the user who decided.
+	// waivedBy is the user who made the waiver.
 	// +optional
 	WaivedBy string `json:"waivedBy,omitempty"`
 	// expires is when the waiver ends.
 	Expires metav1.Time `json:"expires"`
 }
 
-// MemberStatus is what is known about one member of a relying party.
+// MemberStatus is the state of one member of a relying party.
 type MemberStatus struct {
 	// party is the relying party's name.
 	Party string `json:"party"`
 	// member is the member's name.
 	Member string `json:"member"`
-	// evidence is the kind of evidence that is configured for the party.
+	// evidence is the configured kind of evidence of the party.
 	Evidence string `json:"evidence"`
-	// known is true if there is current evidence of the member, whether or not it shows trust. Evidence is not renewed
-	// while no rotation is in flight, so it lapses then.
+	// known is true if the member has current evidence, even if that shows no trust. Evidence is renewed only while a
+	// rotation is in flight, and expires otherwise.
 	Known bool `json:"known"`
-	// verifiesNothing is true if the member only presents leaves, so that it has no anchor to load.
+	// verifiesNothing is true if the member only presents leaves. It has no anchor to load.
 	// +optional
 	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
-	// trusted is true if there is evidence that the member has loaded the newest CA of the trust domain.
+	// trusted is true if evidence shows that the member has loaded the newest CA of the trust domain.
 	Trusted bool `json:"trusted"`
-	// delivered is true if there is evidence that the member presents the current version of every leaf that it holds.
+	// delivered is true if evidence shows that the member presents the current version of each leaf that it holds.
 	Delivered bool `json:"delivered"`
 	// lastChange is when the evidence of the member last changed.
 	// +optional
 	LastChange *metav1.Time `json:"lastChange,omitempty"`
-	// reason says why no evidence is needed, if evidence is none, or what is assumed by the evidence that there is.
+	// reason explains why no evidence is needed, for the evidence none. For other kinds it explains what the evidence
+	// assumes.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// waiver is the waiver that is in force for the member, if any.
+	// waiver that is in force for the member, if any.
 	// +optional
 	Waiver *MemberWaiver `json:"waiver,omitempty"`
-	// message says why the member is not trusted or not delivered.
+	// message explains why the member is not trusted or not delivered.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
 // Blocker is something that the rotation waits for.
 type Blocker struct {
-	// party and member name the member that holds up the rotation, if any.
+	// party and member name the member that blocks the rotation, if any.
 	// +optional
 	Party string `json:"party,omitempty"`
 	// +optional
 	Member string `json:"member,omitempty"`
-	// object is the object that holds up the rotation, as Kind/name, if any.
+	// object that blocks the rotation, as Kind/name, if any.
 	// +optional
 	Object string `json:"object,omitempty"`
 	// reason is a machine-readable word in CamelCase.
 	Reason string `json:"reason"`
 	// message explains the blocker and names the next step.
 	Message string `json:"message"`
-	// since is when the blocker began, if that is known.
+	// since is when the blocker began, if known.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }
@@ -185,7 +186,7 @@ type CertificateRotationStatus struct {
 	// stageSince is when the stage began.
 	// +optional
 	StageSince *metav1.Time `json:"stageSince,omitempty"`
-	// stageDeadline is when the stage counts as overdue.
+	// stageDeadline is when the stage becomes overdue.
 	// +optional
 	StageDeadline *metav1.Time `json:"stageDeadline,omitempty"`
 	// certificate is the leaf, or the active CA of a signer.
@@ -194,15 +195,15 @@ type CertificateRotationStatus struct {
 	// next is the CA that is being distributed and cannot sign yet.
 	// +optional
 	Next *Certificate `json:"next,omitempty"`
-	// previous are the CAs that were replaced and are kept until nothing needs them.
+	// previous are the replaced CAs. Each is kept until nothing needs it.
 	// +optional
 	// +listType=atomic
 	Previous []Certificate `json:"previous,omitempty"`
 	// rotatesAt is when the certificate is due for renewal.
 	// +optional
 	RotatesAt *metav1.Time `json:"rotatesAt,omitempty"`
-	// trust counts the members that have loaded the CA that they need: for a signer every member, for a leaf those that
-	// verify it.
+	// trust counts the members that have loaded the CA that they need: all members for a signer, the verifiers for a
+	// leaf.
 	Trust TrustCount `json:"trust"`
 	// members are the members of the relying parties.
 	// +optional
@@ -212,8 +213,8 @@ type CertificateRotationStatus struct {
 	// +optional
 	// +listType=atomic
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// conditions are Ready, Progressing, Blocked and Degraded. For a signer they are followed by the conditions of the
-	// configuration's rollout, if it has one.
+	// conditions are Ready, Progressing, Blocked and Degraded. A signer also has the conditions of the rollout of its
+	// configuration, if any.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -230,7 +231,7 @@ type BundleStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the RotationConfiguration says about this bundle.
+	// spec is what the RotationConfiguration declares for this bundle.
 	Spec BundleStatusSpec `json:"spec"`
 	// status is the observed state.
 	Status BundleStatusStatus `json:"status"`
@@ -257,16 +258,16 @@ type BundleStatusSpec struct {
 // Anchor is one trust anchor of a bundle.
 type Anchor struct {
 	Certificate `json:",inline"`
-	// slot is the slot of the signer that the anchor belongs to: active, next, previous, retired (an earlier CA of this
-	// signer) or foreign (a CA that is not of this signer).
+	// slot of the signer that holds the anchor: active, next or previous. An earlier CA of the signer is retired, any
+	// other CA is foreign.
 	Slot string `json:"slot"`
-	// leaves is how many live leaves chain to the anchor.
+	// leaves is the number of live leaves that chain to the anchor.
 	Leaves int32 `json:"leaves"`
 	// trust counts the members that have loaded the anchor.
 	Trust TrustCount `json:"trust"`
-	// safeToRemove is true if nothing needs the anchor any more.
+	// safeToRemove is true if nothing needs the anchor.
 	SafeToRemove bool `json:"safeToRemove"`
-	// reason says why the anchor cannot be removed.
+	// reason explains why the anchor cannot be removed.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
@@ -297,7 +298,7 @@ type RotationRequest struct {
 	// reason is recorded with the request. At most 256 characters.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// compromised is true if the key must not be trusted any longer than necessary.
+	// compromised is true if trust in the key must end as soon as possible.
 	// +optional
 	Compromised bool `json:"compromised,omitempty"`
 }
@@ -321,17 +322,17 @@ type RotationPlan struct {
 
 	// target is the Secret that is rotated.
 	Target string `json:"target"`
-	// hash is computed over the steps: the plan that was shown and the plan that is executed have the same hash.
+	// hash of the steps. Plans with the same hash have the same steps.
 	Hash string `json:"hash"`
 	// steps are the steps of the rotation, in order.
 	// +listType=atomic
 	Steps []PlanStep `json:"steps"`
-	// blockers are what would hold up the rotation now.
+	// blockers are what would block the rotation now.
 	// +optional
 	// +listType=atomic
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// wouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once
-	// instead.
+	// wouldBreak lists the leaves that verifiers would refuse if the CA were distrusted at once, each with these
+	// verifiers.
 	// +optional
 	// +listType=atomic
 	WouldBreak []string `json:"wouldBreak,omitempty"`
@@ -341,11 +342,13 @@ type RotationPlan struct {
 type PlanStep struct {
 	// stage is the stage in which the step happens.
 	Stage Stage `json:"stage"`
-	// action is what is done, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.
+	// action is the write that the step makes, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor,
+	// DestroyPrevious.
 	Action string `json:"action"`
 	// object is the object that is written, as Kind/name.
 	Object string `json:"object"`
-	// waitsFor are the members whose evidence the step needs, as PARTY/MEMBER, or PARTY alone where its member has its name.
+	// waitsFor are the members whose evidence the step needs, as PARTY/MEMBER. A member with the name of its party is
+	// PARTY alone.
 	// +optional
 	// +listType=atomic
 	WaitsFor []string `json:"waitsFor,omitempty"`
@@ -355,7 +358,7 @@ type PlanStep struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Acknowledgement is the body of the subresource acknowledge of a signer: a member reports what it has loaded.
+// Acknowledgement is the body of the subresource acknowledge of a signer. A member reports what it has loaded.
 type Acknowledgement struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -371,25 +374,25 @@ type Acknowledgement struct {
 	// +optional
 	// +listType=set
 	Presents []string `json:"presents,omitempty"`
-	// instance identifies the process among those of the member. Of a member that is a pod it is the UID of the pod, whose
-	// own token is needed. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of
-	// its processes have.
+	// instance identifies one process of the member. For a pod it is the UID of the pod, and the report needs the
+	// token of that pod. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if
+	// all of its processes have.
 	// +optional
 	Instance string `json:"instance,omitempty"`
 	// startedAt is when the process started.
 	StartedAt metav1.MicroTime `json:"startedAt"`
-	// observedAt is when the process looked at what it has loaded. A report that is too old, or from the future, is
+	// observedAt is when the process read what it has loaded. A report that is too old, or from the future, is
 	// refused.
 	ObservedAt metav1.MicroTime `json:"observedAt"`
-	// expires is when the report ceases to count unless the process reports again. It is set in the response.
+	// expires is when the report stops counting, unless the process reports again. It is set in the response.
 	// +optional
 	Expires *metav1.MicroTime `json:"expires,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Waiver is the body of the subresource waive of a signer: rotations of its trust domain continue without the evidence
-// of one member.
+// Waiver is the body of the subresource waive of a signer. The rotation in flight, or else the next one, continues
+// without the evidence of one member.
 type Waiver struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -398,15 +401,15 @@ type Waiver struct {
 	// member is the member's name. Defaults to the party's name.
 	// +optional
 	Member string `json:"member,omitempty"`
-	// reason says why the member need not be waited for. At most 256 characters.
+	// reason explains why the rotation need not wait for the member. At most 256 characters.
 	Reason string `json:"reason"`
-	// expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.
+	// expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Set either this or expires.
 	// +optional
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
 	// expires is when the waiver ends. A time in the past withdraws it.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// waivedBy is the user who decided. It is set in the response.
+	// waivedBy is the user who made the waiver. It is set in the response.
 	// +optional
 	WaivedBy string `json:"waivedBy,omitempty"`
 }

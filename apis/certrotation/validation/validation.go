@@ -19,8 +19,8 @@ import (
 const (
 	// maxReasonLength bounds a reason, in characters.
 	maxReasonLength = 256
-	// maxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves;
-	// the limit keeps a report from filling the record that the evidence is stored in.
+	// maxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves.
+	// A longer report could fill the record of the evidence.
 	maxFingerprints = 256
 	// maxInstanceLength bounds the name of a process, in characters.
 	maxInstanceLength = 253
@@ -38,8 +38,8 @@ func ValidateAbortRequest(request *certrotation.AbortRequest) field.ErrorList {
 	return validateReason(request.Reason, field.NewPath("reason"))
 }
 
-// ValidateAcknowledgement validates the body of the subresource acknowledge. An empty list of trusted anchors is a report
-// too: the member says that it trusts nothing.
+// ValidateAcknowledgement validates the body of the subresource acknowledge. An empty list of trusted anchors is
+// valid: the member trusts nothing.
 func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList {
 	errs := validateName(ack.Party, field.NewPath("party"))
 	errs = append(errs, validateName(ack.Member, field.NewPath("member"))...)
@@ -55,8 +55,7 @@ func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList 
 	return errs
 }
 
-// ValidateWaiver validates the body of the subresource waive. The maximum duration of a waiver is checked in
-// registry/trust.
+// ValidateWaiver validates the body of the subresource waive. Package registry/trust checks the maximum duration.
 func ValidateWaiver(waiver *certrotation.Waiver) field.ErrorList {
 	errs := validateName(waiver.Party, field.NewPath("party"))
 	errs = append(errs, validateName(waiver.Member, field.NewPath("member"))...)

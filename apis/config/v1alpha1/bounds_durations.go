@@ -23,9 +23,9 @@ const MaxLease = 720 * time.Hour
 // between holds the minimum and the maximum of a duration.
 type between struct{ least, greatest time.Duration }
 
-// durationBounds are the bounds of every field that is a duration, by the name of the field; no two such fields with
-// different bounds have the same name. The markers of the types declare the same bounds to the API server, and a test
-// compares the two.
+// durationBounds are the bounds of every duration field, by the name of the field. Fields with the same name have
+// the same bounds. The markers of the types declare the same bounds to the API server, and a test compares the
+// two.
 var durationBounds = map[string]between{
 	// A certificate is renewed after a part of its validity: below a minute it would be renewed continuously, and a
 	// verifier whose clock is off by seconds would never accept it.
@@ -34,13 +34,14 @@ var durationBounds = map[string]between{
 	"leafValidity":   {time.Minute, century},
 	"renewBefore":    {time.Second, century},
 	"backdate":       {0, 24 * time.Hour},
-	// Assumptions that replace an observation. A second is the resolution of the times by which they are measured.
+	// Assumptions that replace an observation. The times that they are compared with have a resolution of a second.
 	"gracePeriod":  {time.Second, year},
 	"minimumDelay": {time.Second, year},
 	"drain":        {time.Second, year},
-	// In a record; zero is for evidence of a kind without such a period.
+	// In a record. Zero is for evidence of a kind without such a period.
 	"grace": {0, year},
-	// A lease that ends before its holder can report again proves nothing, and neither does one that never ends.
+	// A lease must be longer than the interval between reports. A process that no longer runs must not count for
+	// long.
 	"lease": {time.Minute, MaxLease},
 	// Below a second members would be probed continuously; above an hour a rotation in flight would seem to hang.
 	"interval": {time.Second, time.Hour},

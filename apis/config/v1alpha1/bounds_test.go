@@ -17,7 +17,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// member is a field of a type of the API, with the schema that an API server judges it by.
+// member is a field of an API type, with its schema in the CustomResourceDefinition.
 type member struct {
 	path   *field.Path
 	name   string
@@ -25,8 +25,8 @@ type member struct {
 	schema *schema.Structural
 }
 
-// eachField visits all fields below a type, by reflection, so that no new one is forgotten. What others define
-// (metav1.LabelSelector, metav1.Condition) is not entered, except for durations.
+// eachField visits all fields below a type, by reflection. It does not enter types of other packages, such as
+// metav1.LabelSelector.
 func eachField(t *testing.T, at *field.Path, of reflect.Type, s *schema.Structural, visit func(member)) {
 	t.Helper()
 	for of.Kind() == reflect.Pointer {
@@ -56,15 +56,14 @@ func eachField(t *testing.T, at *field.Path, of reflect.Type, s *schema.Structur
 	}
 }
 
-// resources are the kinds of this API, by the resource of their definition.
+// resources are the kinds of this API, by resource.
 var resources = map[string]reflect.Type{
 	"rotationconfigurations": reflect.TypeFor[RotationConfiguration](),
 	"rotationrecords":        reflect.TypeFor[RotationRecord](),
 	"staticpodclasses":       reflect.TypeFor[StaticPodClass](),
 }
 
-// TestEveryDurationIsBounded: each duration of the API has a least and a greatest value, the same for an API server as for
-// Validate, whoever adds one.
+// TestEveryDurationIsBounded: the schema and Validate have the same bounds for each duration.
 func TestEveryDurationIsBounded(t *testing.T) {
 	visited := map[string]bool{}
 	for resource, of := range resources {
@@ -104,8 +103,7 @@ func TestEveryDurationIsBounded(t *testing.T) {
 	}
 }
 
-// TestEveryNumberAndListIsBounded: numbers have a least and a greatest value, and lists a greatest length, except for the
-// generation, which an API server counts.
+// TestEveryNumberAndListIsBounded excludes observedGeneration: the API server counts generations.
 func TestEveryNumberAndListIsBounded(t *testing.T) {
 	unbounded := []string{"rotationconfigurations.status.observedGeneration"}
 	for resource, of := range resources {

@@ -21,9 +21,9 @@ type claimedObject struct {
 	name string
 }
 
-// claims are the objects that a configuration owns, each with the field that claims it. The names of leaves for each
-// node are claimed with their placeholder; whether two of them are equal for some node is checked where the nodes are
-// known.
+// claims are the objects that a configuration owns, each with the field that claims it. The names of leaves for
+// each node are claimed with their placeholder. Two of them may be equal for some node: that is checked where the
+// nodes are known.
 type claims map[claimedObject]string
 
 func (c claims) claim(kind objectKind, name string, path *field.Path) field.ErrorList {
@@ -34,7 +34,7 @@ func (c claims) claim(kind objectKind, name string, path *field.Path) field.Erro
 	return c.once(object, path)
 }
 
-// once claims an object that nothing else has claimed.
+// once claims an object, and refuses it if it is already claimed.
 func (c claims) once(object claimedObject, path *field.Path) field.ErrorList {
 	if first, ok := c[object]; ok {
 		return field.ErrorList{field.Invalid(path, object.name, fmt.Sprintf("this %s is already claimed by %s", object.kind, first))}
@@ -43,7 +43,7 @@ func (c claims) once(object claimedObject, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// publishedBy names the component that publishes an object in every namespace and would overwrite ours.
+// publishedBy names the component that publishes an object in every namespace, and would overwrite it.
 func publishedBy(object claimedObject) string {
 	switch object {
 	case claimedObject{kindConfigMap, "kube-root-ca.crt"}:

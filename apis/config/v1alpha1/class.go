@@ -24,8 +24,8 @@ const (
 
 var byDigest = regexp.MustCompile(`^[^@\s]+@sha256:[0-9a-f]{64}$`)
 
-// LoadClass returns the spec with its defaults, or everything that is wrong with it. Paths have to be clean, because
-// they must mean the same to the author of the class, to the controller and to the installer on the node.
+// LoadClass returns the spec with its defaults, or all of its errors. Paths must be clean: they must mean the same
+// to the author of the class, to the controller and to the installer on the node.
 func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	out := spec.DeepCopy()
 	out.ResourceDirectory = cmp.Or(out.ResourceDirectory, DefaultResourceDirectory)
@@ -50,7 +50,7 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	return out, nil
 }
 
-// setStaticPods sets the defaults of the static pods, and returns what is wrong with them.
+// setStaticPods sets the defaults of the static pods, and returns their errors.
 func (c *StaticPodClassSpec) setStaticPods(at *field.Path) field.ErrorList {
 	c.ManifestFile = cmp.Or(c.ManifestFile, defaultManifestFile(c.PodName))
 	errs := validateManifestFile(c.ManifestFile, at.Child("manifestFile"))
@@ -76,7 +76,7 @@ func (c *StaticPodClassSpec) setStaticPods(at *field.Path) field.ErrorList {
 
 func defaultManifestFile(podName string) string { return podName + "-pod.yaml" }
 
-// validateManifestFile accepts the name of a file that kubelet reads, which is not hidden.
+// validateManifestFile accepts names of files that the kubelet reads. The kubelet ignores hidden files.
 func validateManifestFile(name string, at *field.Path) field.ErrorList {
 	if !strings.HasSuffix(name, ".yaml") {
 		return field.ErrorList{field.Invalid(at, name, "must end in .yaml")}
@@ -84,7 +84,7 @@ func validateManifestFile(name string, at *field.Path) field.ErrorList {
 	return invalid(at, name, validation.IsDNS1123Subdomain(name))
 }
 
-// Companion is what the class says of a companion, nil if it does not permit one of that name.
+// Companion returns the companion of that name, nil if the class does not permit it.
 func (c *StaticPodClassSpec) Companion(podName string) *PermittedCompanion {
 	for i := range c.Companions {
 		if c.Companions[i].PodName == podName {
@@ -94,7 +94,7 @@ func (c *StaticPodClassSpec) Companion(podName string) *PermittedCompanion {
 	return nil
 }
 
-// Permitted is what the static pod of a name may contain, nil if the class does not permit one of that name.
+// Permitted returns what the static pod of that name may contain, nil if the class does not permit it.
 func (c *StaticPodClassSpec) Permitted(podName string) *PermittedPod {
 	if podName == c.PodName {
 		return &c.Pod
@@ -113,7 +113,7 @@ func (c *StaticPodClassSpec) validatePod(pod *PermittedPod, at *field.Path) fiel
 	return append(errs, validateHostPaths(c, pod, at.Child("hostPaths"))...)
 }
 
-// hostPaths are those of all static pods of the class.
+// hostPaths returns the host paths of all static pods of the class.
 func (c *StaticPodClassSpec) hostPaths() []string {
 	out := slices.Clone(c.Pod.HostPaths)
 	for i := range c.Companions {
@@ -122,8 +122,8 @@ func (c *StaticPodClassSpec) hostPaths() []string {
 	return out
 }
 
-// validateHostPaths refuses paths that contain each other, or a directory of the installer: a pod that may write to one
-// could replace the other.
+// validateHostPaths refuses paths that contain each other, or a directory of the installer. A pod that may write
+// to one could replace the other.
 func validateHostPaths(class *StaticPodClassSpec, pod *PermittedPod, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, hostPath := range pod.HostPaths {

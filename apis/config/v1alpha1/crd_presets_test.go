@@ -22,7 +22,6 @@ func onHostedPreset(mutate func(*HostedEtcdPreset)) func(*RotationConfigurationS
 	return func(c *RotationConfigurationSpec) { *c = RotationConfigurationSpec{Preset: hostedPreset(mutate)} }
 }
 
-// TestDefinitionRefusesParametersOfPresets is TestDefinitionRefuses for presets.
 func TestDefinitionRefusesParametersOfPresets(t *testing.T) {
 	d := readDefinition(t, "rotationconfigurations")
 	for _, tc := range []struct {

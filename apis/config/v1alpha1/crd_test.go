@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definition is a CustomResourceDefinition of manifests/crds, as an API server judges objects by it.
+// definition is a CustomResourceDefinition of manifests/crds, with the validation of an API server.
 type definition struct {
 	crd        *apiextensions.CustomResourceDefinition
 	structural *schema.Structural
@@ -71,7 +71,8 @@ func readDefinition(t *testing.T, resource string) *definition {
 	return d
 }
 
-// judge says what an API server would: unknown fields, the schema, and, if those are fine, the rules.
+// judge validates an object as an API server does: unknown fields and the schema, and without errors the CEL
+// rules.
 func (d *definition) judge(t *testing.T, object any) field.ErrorList {
 	t.Helper()
 	data, err := json.Marshal(object)
@@ -95,8 +96,8 @@ func (d *definition) judge(t *testing.T, object any) field.ErrorList {
 	return errs
 }
 
-// TestDefinitionsAreValid is what an API server checks when it is given a definition: that the schema is structural, that
-// its rules compile, and that no object that it admits makes them too expensive.
+// TestDefinitionsAreValid checks definitions as an API server does: structural schema, rules that compile, bounded
+// cost of rules.
 func TestDefinitionsAreValid(t *testing.T) {
 	for _, tc := range []struct {
 		resource, shortName string
@@ -135,8 +136,7 @@ func configuration(spec *RotationConfigurationSpec) *RotationConfiguration {
 	return cfg
 }
 
-// TestDefinitionAdmitsWhatIsValid holds the schema against Validate: what the latter accepts, as it is written and as it is
-// loaded, the former admits.
+// TestDefinitionAdmitsWhatIsValid: the schema admits what Validate accepts, as written and as loaded.
 func TestDefinitionAdmitsWhatIsValid(t *testing.T) {
 	d := readDefinition(t, "rotationconfigurations")
 	specs := map[string]*RotationConfigurationSpec{"by hand": validConfig(), "with a rollout": rolloutConfig()}
@@ -175,8 +175,8 @@ func TestDefinitionAdmitsWhatIsValid(t *testing.T) {
 	}
 }
 
-// TestDefinitionRefuses: what can be said locally is refused when it is written, by the rule that is meant, and by Validate
-// where an object comes from a file.
+// TestDefinitionRefuses: the schema refuses what it can check alone, by the expected rule. Validate refuses it
+// too, for objects from files.
 func TestDefinitionRefuses(t *testing.T) {
 	d := readDefinition(t, "rotationconfigurations")
 	const domain = "spec.trustDomains[0]"
@@ -353,8 +353,8 @@ func TestDefinitionRefuses(t *testing.T) {
 	}
 }
 
-// TestDefinitionRefusesWhatDoesNotDecode: an object that an API server keeps but that a client cannot decode would hide all
-// others from it, since lists are decoded as a whole.
+// TestDefinitionRefusesWhatDoesNotDecode: clients decode lists as a whole. One stored object that they cannot
+// decode hides all others.
 func TestDefinitionRefusesWhatDoesNotDecode(t *testing.T) {
 	d := readDefinition(t, "rotationconfigurations")
 	for _, text := range []string{"5y", "1d", "", " ", "1 h", "1h 30m", "h", "99999999999h", "9223372036854775808ns", "1e3h", "∞", "+"} {

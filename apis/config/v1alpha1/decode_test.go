@@ -21,7 +21,7 @@ import (
 
 const header = "apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: a, namespace: ns}\n"
 
-// fieldErrors are type and path of the field errors of an aggregate.
+// fieldErrors returns type and path of the field errors of an aggregate.
 func fieldErrors(t *testing.T, err error) []string {
 	t.Helper()
 	var aggregate utilerrors.Aggregate
@@ -118,7 +118,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeKnowsEveryDuration keeps the names that checkDurations looks for complete, and unlike those of other fields.
+// TestDecodeKnowsEveryDuration: checkDurations must know all names of durations, and no other field may have one.
 func TestDecodeKnowsEveryDuration(t *testing.T) {
 	durations, others := sets.New[string](), sets.New[string]()
 	fieldNames(reflect.TypeFor[RotationConfigurationSpec](), durations, others)

@@ -30,13 +30,12 @@ const (
 	DefaultStaticPodTimeout           = 5 * time.Minute
 	DefaultRevisionLimit        int32 = 5
 	DefaultQuorumTimeout              = 10 * time.Second
-	// DefaultStorePassword is the one that Java's own trust store has.
+	// DefaultStorePassword is the password of Java's own trust store.
 	DefaultStorePassword = "changeit"
 )
 
-// SetDefaults sets the optional fields of the explicit trust domains, in place. A value that is set stays, even an
-// invalid one. The parameters of a preset get their defaults when it is expanded, since some of them depend on the
-// namespace.
+// SetDefaults sets the optional fields of the explicit trust domains and of the rollout, in place. It keeps values
+// that are set, even invalid ones. A preset gets its defaults when it is expanded: some depend on the namespace.
 func SetDefaults(spec *RotationConfigurationSpec) {
 	for i := range spec.TrustDomains {
 		domain := &spec.TrustDomains[i]
@@ -103,7 +102,8 @@ func setEvidenceDefaults(party *RelyingParty) {
 	}
 }
 
-// loneMember returns the name of the only member of a party, which an endpoint need not name; "" if there are several.
+// loneMember returns the name of the only member of a party, "" if there are several. An endpoint need not name
+// it.
 func loneMember(party *RelyingParty) string {
 	switch {
 	case party.ForEachNode != nil, party.Pods != nil:
@@ -117,8 +117,7 @@ func loneMember(party *RelyingParty) string {
 	}
 }
 
-// setRolloutDefaults makes the aggregate of the configuration the content of the rollout, unless other objects are
-// given.
+// setRolloutDefaults makes the aggregate the content of the rollout, unless the configuration names other objects.
 func setRolloutDefaults(rollout *StaticPodRollout, aggregate *Aggregate) {
 	if aggregate != nil {
 		if len(rollout.ConfigMapNames) == 0 {
@@ -161,8 +160,8 @@ func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration, jitter in
 	setDefault(&policy.Backdate, DefaultBackdate)
 }
 
-// leafValidity is the default validity of the leaves of a signer. It is limited by that of the signer, so that an
-// operator who shortens the one need not shorten the other.
+// leafValidity returns the default validity of the leaves of a signer. It is at most the validity of the signer,
+// so that an operator can shorten the validity of the signer alone.
 func leafValidity(signer IssuancePolicy) time.Duration {
 	if signer.Validity.Duration < durationBounds["validity"].least {
 		return DefaultLeafValidity

@@ -19,9 +19,9 @@ import (
 	"certrotation.dev/apis/document"
 )
 
-// Load expands, defaults and validates the spec of a configuration in a namespace. The spec is not changed; the caller
-// owns the result. The error is an aggregate whose field errors name paths in the object as it was written, beginning
-// with spec.
+// Load expands, defaults and validates the spec of a configuration in a namespace. It does not change the spec,
+// and the caller owns the result. The error is an aggregate of field errors. Their paths are in the object as it
+// was written, and begin with spec.
 func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
 	if err := Validate(spec, namespace).ToAggregate(); err != nil {
 		return nil, err
@@ -34,13 +34,14 @@ func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigura
 	return expanded, nil
 }
 
-// maxSize bounds a document, in bytes. The API server accepts objects three times as large; a configuration of
+// maxSize bounds a document, in bytes. The API server accepts objects three times as large. A configuration of
 // thousands of leaves is well below.
 const maxSize = 512 << 10
 
-// Decode reads one RotationConfiguration in YAML or JSON, from a file; those in the cluster are decoded by its API server
-// and by the schema of the CustomResourceDefinition. Unknown and duplicate fields are errors that name their path,
-// as are a second document, a wrong kind or version, and durations that do not parse. Nothing is defaulted.
+// Decode reads one RotationConfiguration in YAML or JSON from a file. Objects in the cluster are decoded by the
+// API server, with the schema of the CustomResourceDefinition. Unknown and duplicate fields are errors that name
+// their path, as are a second document, a wrong kind or version, and durations that do not parse. Nothing is
+// defaulted.
 func Decode(data []byte) (*RotationConfiguration, error) {
 	data, err := document.ToJSON(data, maxSize)
 	if _, places := errors.AsType[utilerrors.Aggregate](err); err != nil && !places {
@@ -66,8 +67,8 @@ func Decode(data []byte) (*RotationConfiguration, error) {
 	return cfg, nil
 }
 
-// checkTypeMeta checks kind and version first, so that a document of another kind is reported as such and not as one
-// with many unknown fields.
+// checkTypeMeta checks kind and version first. Otherwise a document of another kind is reported as one with many
+// unknown fields.
 func checkTypeMeta(data []byte) error {
 	var meta metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
@@ -106,8 +107,8 @@ func decodeError(err error) error {
 	return utilerrors.NewAggregate([]error{fmt.Errorf("decode %s: %w", Kind, err)})
 }
 
-// checkDurations finds the durations of a JSON document that do not parse. It is called only when decoding has failed,
-// because the decoder reports such a value, most likely one like "5y", without its path.
+// checkDurations finds the durations of a JSON document that do not parse, such as "5y". Call it only after
+// decoding has failed: the decoder reports such a value without its path.
 func checkDurations(data []byte) field.ErrorList {
 	var document struct {
 		Spec any `json:"spec"`

@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzLoad: whatever the bytes are, Decode and Load return, and what they accept is a fixed point: written out and loaded
-// again it is the same.
+// FuzzLoad: what Decode and Load accept is the same after it is written out and loaded again.
 func FuzzLoad(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// expand returns a copy in which the preset is replaced by its content: its trust domains come before the explicit
-// ones, its aggregate and its rollout become those of the configuration, and its copies come first. It fails on
-// parameters that the preset cannot work with, and on an explicit aggregate or rollout beside that of the preset;
-// everything else is checked by Validate.
+// expand returns a copy in which the preset is replaced by its content. The trust domains and copies of the preset
+// come before the explicit ones, and the configuration gets its aggregate and rollout. It fails on invalid
+// parameters of the preset, and on a second aggregate or rollout. Validate checks everything else.
 func expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
 	out := spec.DeepCopy()
 	if spec.Preset == nil {
@@ -107,7 +106,7 @@ func validatePreset(preset *Preset, namespace string, path *field.Path) field.Er
 	}
 }
 
-// forbidOthers refuses the parameters of other presets than the one that is named.
+// forbidOthers refuses the parameters of presets other than the named one.
 func forbidOthers(preset *Preset, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(set bool, of PresetName, params string) {

@@ -18,15 +18,15 @@ const (
 	defaultEtcdPeerPort     int32 = 2380
 )
 
-// hostedEtcd makes the parts of the preset hosted-etcd from its parameters, which have their defaults.
+// hostedEtcd makes the parts of the preset hosted-etcd from its parameters, with their defaults.
 type hostedEtcd struct {
 	params HostedEtcdPreset
-	// names of the leaves of the members. The first is that of the headless Service.
+	// names of the leaves of the members. The first is the name of the headless Service.
 	names  []string
 	policy IssuancePolicy
 }
 
-// newHostedEtcd expects parameters that nobody else changes.
+// newHostedEtcd copies the parameters, which may be nil, and sets their defaults.
 func newHostedEtcd(params *HostedEtcdPreset, namespace string) *hostedEtcd {
 	h := &hostedEtcd{}
 	if params != nil {
@@ -56,7 +56,7 @@ func newHostedEtcd(params *HostedEtcdPreset, namespace string) *hostedEtcd {
 	return h
 }
 
-// appSelector is what kubectl labels the pods of a new Deployment with.
+// appSelector selects the label that kubectl gives the pods of a new Deployment.
 func appSelector(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
@@ -72,24 +72,25 @@ func (h *hostedEtcd) peerBundle() string { return h.peer() + "-ca-bundle" }
 
 func (h *hostedEtcd) client(name string) string { return h.apiServer() + "-" + name }
 
-// expand makes the two domains: a CA that signs for clients must not let one of them join as a peer.
+// expand makes two domains: a CA that signs for clients must not let a client join as a peer.
 func (h *hostedEtcd) expand() *RotationConfigurationSpec {
 	return &RotationConfigurationSpec{TrustDomains: []TrustDomain{h.peers(), h.clients()}}
 }
 
-// peers is the domain in which each member verifies the others, as their server and as their client.
+// peers is the domain in which each member verifies the others, as server and as client.
 func (h *hostedEtcd) peers() TrustDomain {
 	return TrustDomain{
 		Name:   h.peer(),
 		Signer: Signer{SecretName: h.peerSigner(), Policy: h.policy},
 		Bundle: Bundle{ConfigMapName: h.peerBundle()},
 		Leaves: []Leaf{h.memberLeaf(h.peer())},
-		// The probe presents no leaf of this CA, which only members have: etcd shows what it has loaded before it misses one.
+		// The probe presents no leaf of this CA: only members have one. etcd shows what it has loaded before it refuses
+		// the probe.
 		RelyingParties: []RelyingParty{h.started(nil), h.probed("etcd-peer", h.params.PeerPort, h.peer(), "")},
 	}
 }
 
-// clients is the domain in which the members verify their clients, and those the members.
+// clients is the domain in which the members and their clients verify each other.
 func (h *hostedEtcd) clients() TrustDomain {
 	domain := TrustDomain{
 		Name:   h.params.Name,
@@ -119,8 +120,9 @@ func (h *hostedEtcd) clients() TrustDomain {
 	return domain
 }
 
-// memberLeaf has both usages: peers are servers and clients of each other, and etcd dials its own port for clients with the
-// leaf that it serves there, for its HTTP gateway. All members share it, as all pods of a StatefulSet mount the same Secrets.
+// memberLeaf has both usages. Peers are servers and clients of each other, and etcd dials its own client port with
+// its serving leaf, for its HTTP gateway. All members share it, as all pods of a StatefulSet mount the same
+// Secrets.
 func (h *hostedEtcd) memberLeaf(name string) Leaf {
 	return Leaf{
 		SecretName:  name,

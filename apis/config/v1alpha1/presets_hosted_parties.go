@@ -5,7 +5,8 @@ package v1alpha1
 
 import "fmt"
 
-// rolledOut is the evidence of pods that have to start anew for each content, whoever restarts them.
+// rolledOut returns the evidence of pods that must restart for each new content. With restartedElsewhere,
+// certrotation does not restart them.
 func (h *hostedEtcd) rolledOut(gate StartGate, workload RestartedWorkload) Evidence {
 	evidence := Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{StartGate: gate}}
 	if !h.params.RestartedElsewhere {
@@ -14,7 +15,7 @@ func (h *hostedEtcd) rolledOut(gate StartGate, workload RestartedWorkload) Evide
 	return evidence
 }
 
-// members is the StatefulSet, whose pods are replaced one at a time while the others have a quorum.
+// members is the StatefulSet. Its pods are replaced one at a time, while the other members have a quorum.
 func (h *hostedEtcd) members() RestartedWorkload {
 	return RestartedWorkload{
 		Workload: Workload{Kind: StatefulSet, Name: h.params.StatefulSet},
@@ -27,7 +28,7 @@ func (h *hostedEtcd) members() RestartedWorkload {
 	}
 }
 
-// ofQuorum is certrotation itself, which asks the members with a leaf of its own: what it does shows in the log of etcd as what it is.
+// ofQuorum is certrotation itself. It asks the members with its own leaf, so that the log of etcd names it.
 func (h *hostedEtcd) ofQuorum() RelyingParty {
 	return RelyingParty{
 		Name:     "quorum",
@@ -38,7 +39,8 @@ func (h *hostedEtcd) ofQuorum() RelyingParty {
 	}
 }
 
-// started are the members of etcd by what their pods began with. Sidecars in these pods read their leaves then too.
+// started are the members of etcd, proven by what their pods started with. Sidecars in these pods also read their
+// leaves at the start.
 func (h *hostedEtcd) started(sidecars []string) RelyingParty {
 	return RelyingParty{
 		Name:     "etcd",
@@ -48,8 +50,9 @@ func (h *hostedEtcd) started(sidecars []string) RelyingParty {
 	}
 }
 
-// probed are the members of etcd by what the running process shows at one port: the leaf, which it reads at each handshake,
-// and whom it accepts. The latter has to agree with what the pod began with: the flags of etcd may name another file.
+// probed are the members of etcd, proven by what the running process shows at one port: its leaf, and the CAs that
+// it accepts. etcd reads the leaf at each handshake. The CAs must agree with what the pod started with, as the
+// flags of etcd may name another file.
 func (h *hostedEtcd) probed(name string, port int32, presents, clientLeaf string) RelyingParty {
 	return RelyingParty{
 		Name:     name,
@@ -60,8 +63,8 @@ func (h *hostedEtcd) probed(name string, port int32, presents, clientLeaf string
 	}
 }
 
-// ofAPIServer presents its leaf by a restart as well. kube-apiserver reads it at each handshake with etcd, but keeps its
-// connections, and nothing outside sees which leaf a client presents.
+// ofAPIServer proves its leaf by a restart too. kube-apiserver reads it at each handshake with etcd, but keeps its
+// connections. Nothing outside observes which leaf a client presents.
 func (h *hostedEtcd) ofAPIServer() RelyingParty {
 	return RelyingParty{
 		Name:     "kube-apiserver",

@@ -187,7 +187,7 @@ func TestValidateHostedEtcd(t *testing.T) {
 	}
 }
 
-// TestHostedEtcdLetsNoClientBeAPeer: a leaf that the CA of clients has signed must be worth nothing at the port of peers.
+// TestHostedEtcdLetsNoClientBeAPeer: the peer port must not accept a leaf of the CA of clients.
 func TestHostedEtcdLetsNoClientBeAPeer(t *testing.T) {
 	cfg, err := Load(&RotationConfigurationSpec{Preset: hostedPreset(func(p *HostedEtcdPreset) { p.Clients = []HostedEtcdClient{{Name: "backup"}} })}, "ns")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Names of the preset kubeadm-etcd that the manifests of its static pods and the StaticPodClass have to use.
+// Names of the preset kubeadm-etcd that the manifests of its static pods and the StaticPodClass must use.
 const (
 	KubeadmNamespace        = "kube-system"
 	KubeadmClass            = "kubeadm-etcd"
@@ -36,7 +36,7 @@ const (
 	kubeadmLeafValidity   = 365 * 24 * time.Hour
 )
 
-// kubeadmEtcd makes the parts of the preset kubeadm-etcd from its parameters, which have their defaults.
+// kubeadmEtcd makes the parts of the preset kubeadm-etcd from its parameters, with their defaults.
 type kubeadmEtcd struct {
 	params KubeadmEtcdPreset
 	policy IssuancePolicy
@@ -58,8 +58,9 @@ func newKubeadmEtcd(params *KubeadmEtcdPreset) *kubeadmEtcd {
 	return k
 }
 
-// expand makes one domain, because kubeadm has one CA for members and clients of etcd. kube-apiserver reads its trust only at
-// its start, as etcd does, so both are static pods of the rollout and restart in one turn of their node.
+// expand makes one domain, because kubeadm has one CA for the members and clients of etcd. kube-apiserver reads
+// its trust only when it starts, as etcd does. So both are static pods of the rollout, and restart together on
+// each node.
 func (k *kubeadmEtcd) expand() *RotationConfigurationSpec {
 	return &RotationConfigurationSpec{
 		TrustDomains: []TrustDomain{k.domain()},
@@ -111,8 +112,8 @@ func (k *kubeadmEtcd) domain() TrustDomain {
 	return domain
 }
 
-// memberLeaf has both usages, as those of kubeadm have: peers are servers and clients of each other, and etcd dials its own
-// port for clients with the leaf that it serves there.
+// memberLeaf has both usages, as in kubeadm. Peers are servers and clients of each other, and etcd dials its own
+// client port with its serving leaf.
 func (k *kubeadmEtcd) memberLeaf(name string) Leaf {
 	return Leaf{
 		SecretName: name, ForEachNode: k.nodes(), NodeAddresses: true,

@@ -24,7 +24,7 @@ func TestValidateKubeadmEtcd(t *testing.T) {
 		name string
 		spec *RotationConfigurationSpec
 		want []string
-		// admitted says that the definition cannot tell.
+		// admitted is set if the schema cannot refuse it.
 		admitted bool
 	}{
 		{name: "no parameters", spec: &RotationConfigurationSpec{Preset: &Preset{Name: PresetKubeadmEtcd}}, admitted: true},
@@ -70,7 +70,8 @@ func TestValidateKubeadmEtcd(t *testing.T) {
 	}
 }
 
-// TestExpandKubeadmEtcd: each leaf has who presents it and who verifies it, and both static pods come with one revision.
+// TestExpandKubeadmEtcd: each leaf has a party that presents it and one that verifies it. One revision brings both
+// static pods.
 func TestExpandKubeadmEtcd(t *testing.T) {
 	spec := kubeadmPreset(func(p *KubeadmEtcdPreset) {
 		p.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"role": "master"}}

@@ -20,7 +20,7 @@ func (n mtlsNames) bundle() string              { return n.prefix + "-ca-bundle"
 func (n mtlsNames) server() string              { return n.prefix + "-server" }
 func (n mtlsNames) client(client string) string { return n.prefix + "-client-" + client }
 
-// clientsOf are the short names of all clients, of which the first has the leaf that the server is probed with.
+// clientsOf returns the short names of all clients. The server is probed with the leaf of the first.
 func (p *MTLSServicePreset) clientsOf() []string {
 	out := slices.Clone(p.Clients)
 	for i := range p.ClientPods {
@@ -84,7 +84,7 @@ func mtlsClient(client string, names mtlsNames) RelyingParty {
 	}
 }
 
-// mtlsServer has one member for each pod, or for each address that is probed; the only address is that of a member with
+// mtlsServer has one member for each pod, or for each probed address. A single address belongs to a member with
 // the name of the party.
 func mtlsServer(params MTLSServicePreset, names mtlsNames, serverName string) RelyingParty {
 	party := RelyingParty{
@@ -117,8 +117,8 @@ func (p *MTLSServerPods) members() *PodMembers {
 	return &PodMembers{Selector: *p.Selector.DeepCopy(), ContainerPort: p.ContainerPort, PortName: p.PortName}
 }
 
-// firstExact is the first name that is no wildcard, "" if there is none: a certificate is verified for a name, not for a
-// pattern.
+// firstExact returns the first name that is not a wildcard, "" if there is none. A certificate is verified for a
+// name, not for a pattern.
 func firstExact(dnsNames []string) string {
 	for _, name := range dnsNames {
 		if !strings.HasPrefix(name, "*.") {

@@ -39,8 +39,8 @@ type openShiftEtcd struct {
 	key    KeyAlgorithm
 }
 
-// expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Leaves of
-// nodes do not set a common name; as in OpenShift it becomes the smallest of their names and addresses.
+// expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Leaves
+// of nodes set no common name. As in OpenShift, it becomes the smallest of their names and addresses.
 func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfigurationSpec {
 	e := openShiftEtcd{params: params, nodes: params.NodeSelector, key: cmp.Or(params.Key, RSA2048)}
 	if e.nodes == nil {
@@ -67,8 +67,8 @@ func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfigurationSpec 
 	return out
 }
 
-// etcd is the domain in which the members verify the peer leaves of each other, in both directions, and those of
-// clients; the clients, such as kube-apiserver, verify the serving leaves.
+// etcd is the domain in which the members verify the peer leaves of each other, in both directions, and the leaves
+// of clients. The clients, such as kube-apiserver, verify the serving leaves.
 func (e openShiftEtcd) etcd() TrustDomain {
 	return TrustDomain{
 		Name:   "etcd",
@@ -85,7 +85,7 @@ func (e openShiftEtcd) etcd() TrustDomain {
 	}
 }
 
-// metrics is the domain in which Prometheus verifies the metrics proxies, and they verify Prometheus.
+// metrics is the domain in which Prometheus and the metrics proxies verify each other.
 func (e openShiftEtcd) metrics() TrustDomain {
 	return TrustDomain{
 		Name:   "etcd-metrics",
@@ -109,7 +109,7 @@ func (e openShiftEtcd) signer(secretName string) Signer {
 	}}
 }
 
-// validityOr returns a duration that shares nothing with the parameters.
+// validityOr returns a duration that shares no memory with the parameters.
 func validityOr(given *metav1.Duration, otherwise time.Duration) *metav1.Duration {
 	if given != nil {
 		otherwise = given.Duration
@@ -143,7 +143,7 @@ func (e openShiftEtcd) nodeLeaf(secretName string) Leaf {
 	}
 }
 
-// clientLeaf is the leaf of a user of etcd; the group has the same name.
+// clientLeaf is the leaf of a user of etcd, who is also in a group of the same name.
 func (e openShiftEtcd) clientLeaf(secretName, user string) Leaf {
 	return Leaf{
 		SecretName:    secretName,

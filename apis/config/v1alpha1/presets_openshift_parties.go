@@ -17,9 +17,9 @@ type port struct {
 	presents string
 }
 
-// members returns the relying parties for the nodes. With a rollout there is one for the content that the rollout has
-// installed on the node, and one for each port, for what the running process shows; all of them have to agree. Without
-// a rollout each member acknowledges.
+// members returns the relying parties for the nodes. With a rollout, one is for the content that the rollout has
+// installed on the node. One for each port is for what the running process shows. All of them must agree. Without
+// a rollout, each member acknowledges.
 func (e openShiftEtcd) members(name, probeWith string, ports ...port) []RelyingParty {
 	party := RelyingParty{
 		Name:        name,
@@ -74,7 +74,7 @@ func (e openShiftEtcd) rollout() *Rollout {
 	}}
 }
 
-// openShiftCopies are the copies of cluster-etcd-operator whose sources are in this configuration.
+// openShiftCopies returns the copies of cluster-etcd-operator whose sources are in this configuration.
 func openShiftCopies() []Copy {
 	const operator, config = "openshift-etcd-operator", "openshift-config"
 	return []Copy{

@@ -19,7 +19,8 @@ const (
 	defaultWebhookName = "webhook"
 	// defaultWebhookPort is where the servers of most frameworks listen.
 	defaultWebhookPort int32 = 9443
-	// defaultCABundleDelay is for kube-apiserver to learn of a new caBundle by its watch, which takes a moment unless it is busy.
+	// defaultCABundleDelay is for kube-apiserver to receive a new caBundle by its watch, which takes a moment unless
+	// it is busy.
 	defaultCABundleDelay = 10 * time.Second
 )
 
@@ -30,7 +31,8 @@ func (n webhookNames) signer() string { return n.prefix + "-signer" }
 func (n webhookNames) bundle() string { return n.prefix + "-ca-bundle" }
 func (n webhookNames) server() string { return n.prefix + "-server" }
 
-// expandWebhookServer makes one trust domain whose server is verified by kube-apiserver alone, by the caBundle of its targets.
+// expandWebhookServer makes one trust domain whose server is verified by kube-apiserver alone, with the caBundle
+// of its targets.
 func expandWebhookServer(params *WebhookServerPreset, namespace string) TrustDomain {
 	names := webhookNames{prefix: cmp.Or(params.Name, defaultWebhookName)}
 	policy := IssuancePolicy{Key: cmp.Or(params.Key, DefaultKeyAlgorithm)}
@@ -64,7 +66,7 @@ func expandWebhookServer(params *WebhookServerPreset, namespace string) TrustDom
 	}
 }
 
-// webhookPods only present: what a server asks of its callers is nothing that this trust domain issues.
+// webhookPods only present leaves: this trust domain issues none to the callers of the server.
 func webhookPods(params *WebhookServerPreset, names webhookNames, serverName string) RelyingParty {
 	pods := params.Pods.DeepCopy()
 	if pods.PortName == "" {

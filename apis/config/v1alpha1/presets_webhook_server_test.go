@@ -29,7 +29,7 @@ func TestValidateWebhookServer(t *testing.T) {
 		name string
 		spec *RotationConfigurationSpec
 		want []string
-		// admitted says that the definition cannot tell.
+		// admitted is set if the schema cannot refuse it.
 		admitted bool
 	}{
 		{name: "the least", spec: webhookPreset(func(*WebhookServerPreset) {}), admitted: true},

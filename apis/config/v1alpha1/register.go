@@ -21,7 +21,7 @@ var (
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 	// SchemeBuilder collects the functions that AddToScheme calls.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-	// AddToScheme registers the configuration and the records.
+	// AddToScheme registers the types of the group.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// renewalOrder is the graph of dependencies among the parties with the evidence renewed. Such a party trusts a CA once
-// the leaves that it presents are signed by it, and a leaf is signed once every party that verifies it trusts the CA.
-// So a party depends on its leaves, and a leaf on the renewed parties that verify it; a cycle could never progress.
+// renewalOrder is the dependency graph of the parties with the evidence renewed. Such a party trusts a CA once the
+// leaves that it presents are signed by it. A leaf is signed once every party that verifies it trusts the CA. So a
+// party depends on its leaves, and a leaf on the renewed parties that verify it. A cycle could never progress.
 type renewalOrder struct {
 	leaves  map[string]Leaf
 	renewed map[string]RelyingParty
 	// names of the renewed parties, in the order of the configuration.
 	names []string
-	// trail is the path from the start to the node that is being walked.
+	// trail is the path from the start to the current node.
 	trail []renewalNode
-	// walked nodes are not entered again, so that every leaf is matched with every party only once.
+	// walked nodes are not entered again: each leaf is matched with each party only once.
 	walked map[renewalNode]bool
 }
 
@@ -99,7 +99,7 @@ func firstParty(cycle []renewalNode) string {
 	return cycle[slices.IndexFunc(cycle, func(node renewalNode) bool { return !node.isLeaf })].name
 }
 
-// explainCycle spells a cycle out, from its first party on.
+// explainCycle describes a cycle, from its first party on.
 func explainCycle(cycle []renewalNode) string {
 	start := slices.IndexFunc(cycle, func(node renewalNode) bool { return !node.isLeaf })
 	var steps []string

@@ -16,7 +16,6 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// partyOf presents its own leaves and verifies those of others; leaves are named as parties.
 func partyOf(name string, kind EvidenceKind, presents, verifies []string) RelyingParty {
 	return RelyingParty{
 		Name:     name,
@@ -94,7 +93,7 @@ func TestValidateRenewalOrder(t *testing.T) {
 	}
 }
 
-// progresses plays the rotation: whoever can be signed is signed, until nothing moves, and says whether all trust.
+// progresses simulates a rotation until nothing changes, and reports whether all parties trust the new CA.
 func progresses(domain *TrustDomain) bool {
 	trusts, signed := map[string]bool{}, map[string]bool{}
 	for range len(domain.RelyingParties) + len(domain.Leaves) {

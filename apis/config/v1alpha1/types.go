@@ -27,15 +27,15 @@ const MemberPlaceholder = "{member}"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.status=="False")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// RotationConfiguration declares the trust domains of its namespace. The right to write it is the right to decide which
-// keys are generated, which members count, and by which evidence.
+// RotationConfiguration declares the trust domains of its namespace. A user who can write it decides which keys
+// are generated, which members count, and by which evidence.
 type RotationConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec declares the trust domains, and what is done with their certificates.
+	// spec declares the trust domains, and the distribution of their certificates.
 	Spec RotationConfigurationSpec `json:"spec"`
-	// status says how the controller has read the spec, and where its rotations stand.
+	// status reports how the controller read the spec, and the state of its rotations.
 	// +optional
 	Status RotationConfigurationStatus `json:"status,omitempty"`
 }
@@ -51,8 +51,8 @@ type RotationConfigurationList struct {
 	Items []RotationConfiguration `json:"items"`
 }
 
-// RotationConfigurationSpec declares trust domains. A preset and explicit trust domains may be combined: the preset's
-// domains come first.
+// RotationConfigurationSpec declares trust domains. A preset and explicit trust domains may be combined: the
+// domains of the preset come first.
 // +kubebuilder:validation:XValidation:rule="has(self.preset) || has(self.trustDomains) && size(self.trustDomains) > 0",message="give a trust domain or a preset"
 type RotationConfigurationSpec struct {
 	// preset expands to the trust domains of a known system.
@@ -64,16 +64,16 @@ type RotationConfigurationSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	TrustDomains []TrustDomain `json:"trustDomains,omitempty"`
-	// nodeCIDRs are the ranges in which the addresses of nodes are. An address outside of them that a kubelet reports
-	// is neither put into a certificate nor dialled by a probe. Without nodeCIDRs every reported address is accepted,
-	// except those that no node can own, such as loopback addresses.
+	// nodeCIDRs are the ranges of node addresses. If a kubelet reports an address outside of them, it is not put into
+	// a certificate and not probed. Without nodeCIDRs every reported address is accepted, except addresses that no
+	// node can own, such as loopback addresses.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=43
 	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
-	// serviceCIDRs are the ranges of Service addresses. An address within them that a kubelet reports is not accepted
-	// as its own. Not needed where nodeCIDRs excludes these ranges.
+	// serviceCIDRs are the ranges of Service addresses. If a kubelet reports such an address for its node, it is
+	// refused. Not needed if nodeCIDRs excludes these ranges.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -94,13 +94,13 @@ type RotationConfigurationSpec struct {
 
 // Types of the conditions of a RotationConfiguration.
 const (
-	// ConditionAccepted says that the configuration could be loaded and claims nothing that another one claims.
+	// ConditionAccepted is true if the configuration loads and claims no object that another configuration claims.
 	ConditionAccepted = "Accepted"
-	// ConditionReady says that it has no problem and that none of its rotations is blocked.
+	// ConditionReady is true if the configuration has no problem and none of its rotations is blocked.
 	ConditionReady = "Ready"
 )
 
-// RotationConfigurationStatus says how the controller has read a configuration, and where its rotations stand.
+// RotationConfigurationStatus reports how the controller read a configuration, and the state of its rotations.
 type RotationConfigurationStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
@@ -120,7 +120,7 @@ type RotationConfigurationStatus struct {
 	TrustDomains []TrustDomainStatus `json:"trustDomains,omitempty"`
 }
 
-// TrustDomainStatus says where one trust domain stands.
+// TrustDomainStatus is the state of one trust domain.
 type TrustDomainStatus struct {
 	// name of the trust domain.
 	// +kubebuilder:validation:MaxLength=253
@@ -129,7 +129,7 @@ type TrustDomainStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Stage string `json:"stage,omitempty"`
-	// message says what the rotation waits for or what is wrong with the trust domain; empty if nothing is.
+	// message explains what the rotation waits for, or what is wrong with the trust domain. Empty if neither applies.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`

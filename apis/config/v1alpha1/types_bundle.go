@@ -9,12 +9,12 @@ type Bundle struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ConfigMapName string `json:"configMapName"`
-	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that read
-	// no PEM. They are written together with ca-bundle.crt.
+	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that
+	// do not read PEM. They are written together with ca-bundle.crt.
 	// +optional
 	AdditionalFormats *AdditionalFormats `json:"additionalFormats,omitempty"`
-	// injectInto are the objects of the API server whose caBundle, or trustBundle, may be given these anchors. Each of them
-	// has to exist, and to agree by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
+	// injectInto are cluster-scoped objects whose caBundle or trustBundle receives these anchors. Each must exist,
+	// and consent with the annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -23,10 +23,10 @@ type Bundle struct {
 	InjectInto []InjectionTarget `json:"injectInto,omitempty"`
 }
 
-// AdditionalFormats are trust stores in which a bundle is written besides PEM. Each needs a key of its own.
+// AdditionalFormats are trust stores of a bundle besides PEM. Each needs its own key.
 // +kubebuilder:validation:XValidation:rule="!has(self.pkcs12) || !has(self.jks) || self.pkcs12.key != self.jks.key",message="pkcs12 and jks need keys that differ"
 type AdditionalFormats struct {
-	// pkcs12 is a PKCS#12 trust store, as Java 12 and later read it, and 8 and 11 with their updates since 2021.
+	// pkcs12 is a PKCS#12 trust store for Java 12 and later, and for Java 8 and 11 with their updates since 2021.
 	// +optional
 	PKCS12 *TrustStore `json:"pkcs12,omitempty"`
 	// jks is a trust store in the format that Java read before PKCS#12.
@@ -42,7 +42,7 @@ type TrustStore struct {
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	// +kubebuilder:validation:XValidation:rule="self != 'ca-bundle.crt' && self != 'superseded-contents' && self != '.' && self != '..'",message="must be a key other than ca-bundle.crt and superseded-contents"
 	Key string `json:"key"`
-	// password of the trust store. It protects nothing, as anchors are public; readers ask for one. Defaults to
+	// password of the trust store. Readers ask for one, but it protects nothing: anchors are public. Defaults to
 	// "changeit", as in Java.
 	// +optional
 	// +kubebuilder:validation:MinLength=6
@@ -51,7 +51,7 @@ type TrustStore struct {
 	Password string `json:"password,omitempty"`
 }
 
-// InjectionTarget is one object of the cluster that has anchors.
+// InjectionTarget is one cluster-scoped object that holds anchors.
 type InjectionTarget struct {
 	// kind of the object.
 	Kind InjectionKind `json:"kind"`
@@ -61,23 +61,24 @@ type InjectionTarget struct {
 	Name string `json:"name"`
 }
 
-// InjectionKind is a kind whose objects have anchors.
+// InjectionKind is a kind whose objects hold anchors.
 // +kubebuilder:validation:Enum=ValidatingWebhookConfiguration;MutatingWebhookConfiguration;APIService;CustomResourceDefinition;ClusterTrustBundle
 type InjectionKind string
 
-// Kinds with anchors: a caBundle, which a CustomResourceDefinition has for its conversion webhook, or a trustBundle.
+// Kinds that hold anchors, in a caBundle or a trustBundle. A CustomResourceDefinition has a caBundle for its
+// conversion webhook.
 const (
 	InjectValidatingWebhook InjectionKind = "ValidatingWebhookConfiguration"
 	InjectMutatingWebhook   InjectionKind = "MutatingWebhookConfiguration"
 	InjectAPIService        InjectionKind = "APIService"
 	InjectCustomResource    InjectionKind = "CustomResourceDefinition"
-	// InjectTrustBundle is for the pods that project it; kube-apiserver verifies nobody by it.
+	// InjectTrustBundle is for pods that project it. kube-apiserver verifies no server with it.
 	InjectTrustBundle InjectionKind = "ClusterTrustBundle"
 )
 
-// VerifiedByAPIServer says whether kube-apiserver verifies servers by what the objects of a kind hold. So what such an object
-// holds says whom kube-apiserver believes, and every kube-apiserver serves that kind. Of the others neither is true: what a
-// ClusterTrustBundle holds says nothing of the pods that read it.
+// VerifiedByAPIServer reports whether kube-apiserver verifies servers with the anchors of this kind. Every
+// kube-apiserver serves such a kind, so its objects show what kube-apiserver trusts. The content of a
+// ClusterTrustBundle proves nothing about the pods that read it.
 func (k InjectionKind) VerifiedByAPIServer() bool {
 	switch k {
 	case InjectValidatingWebhook, InjectMutatingWebhook, InjectAPIService, InjectCustomResource:

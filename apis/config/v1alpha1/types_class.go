@@ -16,9 +16,8 @@ import (
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A RotationConfiguration only refers to
-// a class by its name, so that the right to write objects in a namespace does not make anybody root on the control
-// plane.
+// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A RotationConfiguration only
+// names a class: write access to a namespace must not give root on the control plane.
 type StaticPodClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -38,15 +37,15 @@ type StaticPodClassList struct {
 	Items []StaticPodClass `json:"items"`
 }
 
-// StaticPodClassSpec says who may use the class, on which nodes, and what runs there.
+// StaticPodClassSpec names the namespaces that may use the class, and what may run on the nodes.
 type StaticPodClassSpec struct {
-	// namespaces are those whose configurations may use the class.
+	// namespaces whose configurations may use the class.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces"`
-	// podName is the name of the static pod, for example etcd, that a rollout of the class may bring.
+	// podName is the static pod that a rollout of the class may install, for example etcd.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	PodName string `json:"podName"`
@@ -59,18 +58,18 @@ type StaticPodClassSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ResourceDirectory string `json:"resourceDirectory,omitempty"`
-	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
+	// manifestDirectory is where the kubelet reads static pods. Defaults to /etc/kubernetes/manifests.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ManifestDirectory string `json:"manifestDirectory,omitempty"`
-	// manifestFile is the name of the static pod's manifest in manifestDirectory, for example etcd.yaml: a file of that name
-	// is replaced, whoever wrote it. Defaults to PODNAME-pod.yaml.
+	// manifestFile is the file of the static pod's manifest in manifestDirectory, for example etcd.yaml. An existing
+	// file of that name is replaced, even if certrotation did not write it. Defaults to PODNAME-pod.yaml.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ManifestFile string `json:"manifestFile,omitempty"`
 	// pod describes what the static pod may contain.
 	Pod PermittedPod `json:"pod"`
-	// companions are further static pods that a rollout of the class may bring together with it.
+	// companions are further static pods that a rollout of the class may install together with this one.
 	// +optional
 	// +listType=map
 	// +listMapKey=podName
@@ -78,7 +77,7 @@ type StaticPodClassSpec struct {
 	Companions []PermittedCompanion `json:"companions,omitempty"`
 }
 
-// PermittedCompanion is a further static pod of the nodes of a class.
+// PermittedCompanion is a further static pod that a class permits.
 type PermittedCompanion struct {
 	// podName is the name of the static pod, for example kube-apiserver.
 	// +kubebuilder:validation:MinLength=1
@@ -92,17 +91,16 @@ type PermittedCompanion struct {
 	Pod PermittedPod `json:"pod"`
 }
 
-// PermittedPod describes what a static pod may contain. Everything that it does not name is refused.
+// PermittedPod describes what a static pod may contain. Everything else is refused.
 type PermittedPod struct {
-	// images are those that containers may run, as the manifest writes them.
+	// images that containers may run, as written in the manifest.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	Images []string `json:"images"`
-	// hostPaths are the paths that volumes may mount, in addition to the directory of the revision, which is mounted
-	// read-only. They have to match exactly: a path below one of them could be a symbolic link that the pod has placed
-	// there, and lead anywhere.
+	// hostPaths are the paths that volumes may mount, besides the directory of the revision, which is mounted
+	// read-only. They must match exactly: a path below one of them could be a symbolic link that the pod made.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -114,7 +112,7 @@ type PermittedPod struct {
 	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
 	// +optional
 	Privileged bool `json:"privileged,omitempty"`
-	// priorityClassNames are the priority classes that the pod may have. Naming one of the system permits its priority.
+	// priorityClassNames are the priority classes that the pod may have. Name a system class to permit its priority.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -25,22 +25,21 @@ type TrustDomain struct {
 	// +listMapKey=secretName
 	// +kubebuilder:validation:MaxItems=2000
 	Leaves []Leaf `json:"leaves,omitempty"`
-	// relyingParties are the processes that verify the leaves, and that present them.
+	// relyingParties are the processes that verify or present the leaves.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	RelyingParties []RelyingParty `json:"relyingParties,omitempty"`
-	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that was removed
-	// from the configuration counts as live until its Secret is deleted or released here.
+	// releasedLeaves are the names of leaf Secrets that exist but no longer count. A leaf that is removed from the
+	// configuration counts as live until its Secret is deleted or released here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
-	// releasedMembers are members on nodes that no longer count although their nodes exist, as PARTY/MEMBER. A member that
-	// its relying party does not choose any more counts until its node is gone, or until it is released here while no
-	// rotation is in flight.
+	// releasedMembers are members on existing nodes that no longer count, as PARTY/MEMBER. A member that its relying
+	// party no longer selects counts until its node is gone. It can be released here while no rotation is in flight.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2000
@@ -52,11 +51,11 @@ type TrustDomain struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	ReissuePerMinute int32 `json:"reissuePerMinute,omitempty"`
-	// unlistedLeaves declares that programs also issue leaves from the active CA in their own memory, without a Secret.
+	// unlistedLeaves declares that programs also issue leaves from the active CA in memory, without a Secret.
 	// +optional
 	UnlistedLeaves *UnlistedLeaves `json:"unlistedLeaves,omitempty"`
-	// stageDeadline is how long a stage of a rotation may last before it counts as overdue. Nothing but the
-	// condition Degraded depends on it. Defaults to 1h.
+	// stageDeadline is how long a stage of a rotation may last before it is overdue. Only the condition Degraded
+	// depends on it. Defaults to 1h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -64,9 +63,9 @@ type TrustDomain struct {
 	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
 }
 
-// UnlistedLeaves are leaves that no Secret holds, such as those of certrotation's own servers.
+// UnlistedLeaves are leaves that no Secret holds, such as the leaves of certrotation's own servers.
 type UnlistedLeaves struct {
-	// drain is how long after a new CA became active a program may still present a leaf of the former one. It is an
+	// drain is how long a program may still present a leaf of the former CA after a new one became active. It is an
 	// assumption of the operator, not an observation.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -89,14 +88,14 @@ const (
 	Ed25519   KeyAlgorithm = "Ed25519"
 )
 
-// IssuancePolicy says how certificates are made and when they are renewed.
+// IssuancePolicy defines how certificates are issued and when they are renewed.
 type IssuancePolicy struct {
 	// key is the key algorithm. Defaults to ECDSA-P256.
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
-	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
-	// validity of the signer if that is shorter. A leaf does not outlive its signer: when it is issued, its validity is
-	// clamped to the remaining life of the signer.
+	// validity of a new certificate. Defaults to 43800h (5 years) for signers. For leaves it defaults to 8760h (1
+	// year), or to the validity of the signer if that is shorter. A leaf does not outlive its signer: when it is
+	// issued, its validity is clamped to the remaining life of the signer.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -108,21 +107,21 @@ type IssuancePolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	RenewAtPercent int32 `json:"renewAtPercent,omitempty"`
-	// renewBefore is how long before its end a certificate is renewed, if that is earlier than renewAtPercent. It must
-	// be shorter than validity.
+	// renewBefore is how long before its expiry a certificate is renewed, if that is earlier than renewAtPercent. It
+	// must be shorter than validity.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('876000h')",message="must be a duration between 1s and 876000h"
 	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
 	// jitterPercent spreads renewals: each certificate is renewed earlier, by up to this percentage of its validity.
-	// How much earlier is fixed for each certificate. Between 0 and 20 and less than renewAtPercent; defaults to 5 for
+	// The offset is fixed for each certificate. Between 0 and 20 and less than renewAtPercent. Defaults to 5 for
 	// leaves and 0 for signers.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=20
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
-	// backdate is how far the start of a certificate lies in the past, for verifiers whose clocks are behind.
+	// backdate is how far the start of a new certificate lies in the past, for verifiers whose clocks are behind.
 	// Defaults to 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -160,7 +159,7 @@ type Leaf struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
-	// forEachNode makes one leaf for each chosen node.
+	// forEachNode makes one leaf for each selected node.
 	// +optional
 	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`
 	// commonName of the subject. Defaults to the smallest of the names and addresses.

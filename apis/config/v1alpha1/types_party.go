@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RelyingParty is a process, or a set of processes, that verifies leaves, presents some, or both.
+// RelyingParty is a process, or a set of processes, that verifies leaves, presents leaves, or both.
 // +kubebuilder:validation:XValidation:rule="[has(self.forEachNode), has(self.pods), has(self.members)].filter(set, set).size() <= 1",message="the members are the nodes of forEachNode, or the pods of pods, or they are named: only one of these"
 // +kubebuilder:validation:XValidation:rule="!has(self.evidence.tlsProbe) || has(self.pods) != has(self.evidence.tlsProbe.endpoints)",message="a tlsProbe needs endpoints, except that pods are probed at their own addresses and take none"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || has(self.evidence.tlsProbe) == (has(self.pods.containerPort) || has(self.pods.portName))",message="containerPort or portName say where pods are probed: with the kind tlsProbe, and only with it"
@@ -24,27 +24,27 @@ type RelyingParty struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// verifies says which leaves this party verifies. A leaf matches if it has any of the usages (or usages is empty)
-	// and is one of leaves (or leaves is empty). With both empty the party verifies every leaf of the domain.
+	// verifies selects the leaves that this party verifies. A leaf matches if it has one of usages and is one of
+	// leaves. An empty list matches every leaf of the domain.
 	// +optional
 	Verifies LeafSelection `json:"verifies,omitempty"`
-	// presents are the secretNames (as written in leaves) of the leaves that the members of this party hold.
-	// A leaf with {node} is held by the member of that node.
+	// presents are the leaves that the members of this party hold, by secretName as written in leaves. A leaf with
+	// {node} is held by the member of that node.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	Presents []string `json:"presents,omitempty"`
 	// reporters are the only accounts that may acknowledge for the members of this party. They also need RBAC
-	// permission to create certificaterotations/acknowledge of the signer. Without reporters an account may acknowledge
-	// for a member if it has that permission for the resource name SIGNER/PARTY/MEMBER.
+	// permission to create certificaterotations/acknowledge of the signer. Without reporters, an account needs that
+	// permission for the resource name SIGNER/PARTY/MEMBER.
 	// +optional
 	Reporters *Reporters `json:"reporters,omitempty"`
-	// forEachNode makes one member for each chosen node, named as the node. Without it, pods and members the party has a
-	// single member that is named as the party.
+	// forEachNode makes one member for each selected node, with the name of the node. Without forEachNode, pods and
+	// members, the party has a single member with the name of the party.
 	// +optional
 	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`
-	// pods makes one member for each pod that it chooses, named as the pod.
+	// pods makes one member for each selected pod, with the name of the pod.
 	// +optional
 	Pods *PodMembers `json:"pods,omitempty"`
 	// members are the names of the party's members.
@@ -53,18 +53,18 @@ type RelyingParty struct {
 	// +kubebuilder:validation:MaxItems=5000
 	// +kubebuilder:validation:items:MaxLength=253
 	Members []string `json:"members,omitempty"`
-	// evidence chooses how it is proven which anchors a member has loaded, and which leaf it presents.
+	// evidence selects how it is proven which anchors a member has loaded, and which leaf it presents.
 	Evidence Evidence `json:"evidence"`
 }
 
 // LeafSelection selects leaves of a trust domain.
 // +kubebuilder:validation:XValidation:rule="!has(self.nothing) || !self.nothing || (!has(self.usages) && !has(self.leaves))",message="nothing excludes usages and leaves"
 type LeafSelection struct {
-	// nothing is set for a party that verifies no leaf, such as a server that asks for no client certificate. Such a
+	// nothing is true for a party that verifies no leaf, such as a server that requests no client certificate. Such a
 	// party only presents leaves.
 	// +optional
 	Nothing bool `json:"nothing,omitempty"`
-	// usages are extended key usages, any of which a leaf must have.
+	// usages are extended key usages. A leaf must have at least one of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
@@ -91,15 +91,16 @@ const (
 	EvidenceStaticPodRevision EvidenceKind = "staticPodRevision"
 	// EvidenceWorkloadRollout is for pods that read their files only when they start.
 	EvidenceWorkloadRollout EvidenceKind = "workloadRollout"
-	// EvidenceMounted is for pods that mount immutable objects which are named by their content.
+	// EvidenceMounted is for pods that mount immutable objects whose names end in a hash of their content.
 	EvidenceMounted EvidenceKind = "mounted"
-	// EvidenceCABundle is for kube-apiserver, which verifies webhook servers and aggregated API servers by a caBundle.
+	// EvidenceCABundle is for kube-apiserver, which verifies webhook servers and aggregated API servers with a
+	// caBundle.
 	EvidenceCABundle EvidenceKind = "caBundle"
 	// EvidenceNone is the operator's statement that the party needs no evidence.
 	EvidenceNone EvidenceKind = "none"
 )
 
-// Evidence chooses the kind of proof for a relying party.
+// Evidence selects the kind of evidence for a relying party.
 // +kubebuilder:validation:XValidation:rule="has(self.tlsProbe) == (self.kind == 'tlsProbe')",message="tlsProbe are the parameters of the kind tlsProbe, which needs them"
 // +kubebuilder:validation:XValidation:rule="has(self.gracePeriod) == (self.kind == 'gracePeriod')",message="gracePeriod is the parameter of the kind gracePeriod, which needs it"
 // +kubebuilder:validation:XValidation:rule="has(self.renewed) == (self.kind == 'renewed')",message="renewed are the parameters of the kind renewed, which needs them: nothing observes that a renewed leaf is presented, so say after which delay it is"
@@ -114,8 +115,8 @@ type Evidence struct {
 	// tlsProbe are the parameters of the kind tlsProbe.
 	// +optional
 	TLSProbe *TLSProbe `json:"tlsProbe,omitempty"`
-	// gracePeriod is how long after its publication an anchor, or after its issuance a leaf, counts as loaded, for the
-	// kind gracePeriod. It is an assumption of the operator, not an observation.
+	// gracePeriod is the time after which a published anchor, or an issued leaf, counts as loaded, for the kind
+	// gracePeriod. It is an assumption of the operator, not an observation.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -133,14 +134,14 @@ type Evidence struct {
 	// caBundle are the parameters of the kind caBundle.
 	// +optional
 	CABundle *CABundleEvidence `json:"caBundle,omitempty"`
-	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
-	// 720h, defaults to 1h. For the kind acknowledgement.
+	// lease is how long an acknowledgement counts, for the kind acknowledgement. A running process must report again
+	// before it ends. Between 1m and 720h, defaults to 1h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('720h')",message="must be a duration between 1m and 720h"
 	Lease *metav1.Duration `json:"lease,omitempty"`
-	// reason says why no evidence is needed, for the kind none.
+	// reason explains why no evidence is needed, for the kind none.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -149,22 +150,23 @@ type Evidence struct {
 
 // RenewedEvidence are the parameters of the kind renewed.
 type RenewedEvidence struct {
-	// minimumDelay is how long after its renewal a leaf counts as presented, because a process does not load a Secret
-	// at the moment when it is written. It is an assumption of the operator, not an observation. At least 1s.
+	// minimumDelay is the time after which a renewed leaf counts as presented: a process does not load a Secret at
+	// once. It is an assumption of the operator, not an observation. At least 1s.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
 	MinimumDelay metav1.Duration `json:"minimumDelay"`
 }
 
-// WorkloadRollout is the evidence of pods whose template names the content that they start with, by annotations of the
-// form KIND.content.certrotation.dev/NAME (KIND configmap or secret) with the hash of the object of that name.
+// WorkloadRollout is the evidence of pods whose template names the content that they start with. The annotation
+// KIND.content.certrotation.dev/NAME holds the hash of the object NAME. KIND is configmap or secret.
 type WorkloadRollout struct {
-	// startGate says what keeps a pod from starting with an older content that kubelet has cached. Defaults to Required.
+	// startGate is what stops a pod from starting with older content that the kubelet has cached. Defaults to
+	// Required.
 	// +optional
 	StartGate StartGate `json:"startGate,omitempty"`
-	// workloads of the namespace of the configuration whose pods the members are and which certrotation restarts, by
-	// those annotations of their templates, when a rotation waits for that. Without any somebody else changes the
+	// workloads of the members, in the namespace of the configuration. certrotation restarts them by these
+	// annotations of their templates when a rotation waits for it. If empty, certrotation does not change the
 	// templates.
 	// +optional
 	// +listType=atomic
@@ -176,22 +178,24 @@ type WorkloadRollout struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.quorum) || self.kind == 'StatefulSet'",message="quorum is for a StatefulSet whose pods are the members of an etcd cluster"
 type RestartedWorkload struct {
 	Workload `json:",inline"`
-	// quorum says that the pods of this StatefulSet are the members of an etcd cluster, and how they are asked: before a
-	// pod is replaced and afterwards. certrotation then replaces the pods itself, one at a time, by evictions, and the
-	// StatefulSet has to have the updateStrategy OnDelete. A workload has the same quorum wherever it is named.
+	// quorum is for a StatefulSet whose pods are the members of an etcd cluster. It defines how the members are
+	// asked, before and after a pod is replaced. certrotation then replaces the pods itself, one at a time, by
+	// evictions. The StatefulSet needs the updateStrategy OnDelete. A workload must have the same quorum wherever it
+	// is named.
 	// +optional
 	Quorum *Quorum `json:"quorum,omitempty"`
 }
 
-// StartGate says whether a pod has to wait, at its start, for the content that its template names.
+// StartGate defines whether a pod must wait, at its start, for the content that its template names.
 // +kubebuilder:validation:Enum=Required;Assumed
 type StartGate string
 
 // Start gates.
 const (
-	// StartGateRequired counts only pods with an init container that runs `certrotation wait` for the hash of the annotation.
+	// StartGateRequired counts only pods with an init container that waits for the hash of the annotation with
+	// `certrotation wait`.
 	StartGateRequired StartGate = "Required"
-	// StartGateAssumed counts pods without one too. It is the weaker proof: kubelet may have mounted an older content.
+	// StartGateAssumed counts pods without one too. The proof is weaker: the kubelet may have mounted older content.
 	StartGateAssumed StartGate = "Assumed"
 )
 
@@ -216,13 +220,14 @@ type Workload struct {
 	Name string `json:"name"`
 }
 
-// MountedEvidence is the evidence of pods that mount immutable Secrets or ConfigMaps whose names end in a hash of their
-// content: what such a pod has loaded follows from its spec. The objects consent by the annotation
-// certrotation.dev/configuration. Who makes them, and changes their names in the template of the pods, is somebody else.
+// MountedEvidence is the evidence of pods that mount immutable Secrets or ConfigMaps whose names end in a hash of
+// their content. The spec of such a pod shows what it has loaded. The objects consent with the annotation
+// certrotation.dev/configuration. certrotation does not create them, and does not change the templates of the
+// pods.
 // +kubebuilder:validation:XValidation:rule="has(self.trustVolume) || has(self.leafVolumes)",message="name the volume that shows the anchors of the pods in trustVolume, or those with their leaves in leafVolumes, or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.trustKey) || has(self.trustVolume)",message="trustKey is a key of what trustVolume shows"
 type MountedEvidence struct {
-	// trustVolume is the name of the volume of the pods that shows the anchors by which they verify.
+	// trustVolume is the name of the volume with the anchors that the pods verify with.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -232,8 +237,8 @@ type MountedEvidence struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	TrustKey string `json:"trustKey,omitempty"`
-	// leafVolumes are the names of the volumes of the pods that show the leaves which they present, each under the key
-	// tls.crt of its Secret.
+	// leafVolumes are the names of the volumes with the leaves that the pods present, each under the key tls.crt of
+	// its Secret.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -243,11 +248,11 @@ type MountedEvidence struct {
 	LeafVolumes []string `json:"leafVolumes,omitempty"`
 }
 
-// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle,
-// each named KIND.NAME.
+// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the
+// domain's bundle, each named KIND.NAME.
 type CABundleEvidence struct {
-	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it. It is
-	// an assumption of the operator, not an observation. At least 1s.
+	// minimumDelay is the time after which every kube-apiserver counts as verifying with an anchor that a caBundle
+	// holds. It is an assumption of the operator, not an observation. At least 1s.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
@@ -260,34 +265,34 @@ type ProbeProof string
 
 // Proofs of a probe.
 const (
-	// ProofAcceptableAuthorities is that the server lists the CA among those from which it accepts client certificates.
+	// ProofAcceptableAuthorities means that the server lists the CA among the acceptable authorities of client
+	// certificates.
 	ProofAcceptableAuthorities ProbeProof = "AcceptableAuthorities"
-	// ProofHandshake is that the server completes a handshake in which it is shown a short-lived leaf of the CA.
+	// ProofHandshake means that the server completes a handshake with a short-lived leaf of the CA.
 	ProofHandshake ProbeProof = "Handshake"
 )
 
-// TLSProbe handshakes with a running server.
+// TLSProbe is a TLS handshake with a running server.
 type TLSProbe struct {
-	// endpoints at which the members are probed; each member has at least one. With forEachNode they are those of every
-	// node. Every address that the host of an endpoint resolves to is probed. A Service leads each connection to another
-	// of its pods, so that one of them speaks for all: name them with pods, which takes no endpoints.
+	// endpoints at which the members are probed, at least one for each member. With forEachNode they apply to every
+	// node. Every address that the host of an endpoint resolves to is probed. Do not name a Service: it leads each
+	// connection to another pod, so one pod would prove for all. Use pods instead, which takes no endpoints.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=500
 	Endpoints []ProbeEndpoint `json:"endpoints,omitempty"`
-	// serverName is sent to the server, and the presented leaf has to be valid for it, where an endpoint does not set
-	// its own.
+	// serverName is sent to the server, and the presented leaf must be valid for it. An endpoint may override it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
 	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require a client
-	// certificate, where an endpoint does not set its own.
+	// certificate. An endpoint may override it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClientLeaf string `json:"clientLeaf,omitempty"`
-	// proof is what counts as proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers whose
-	// list of acceptable authorities is missing or wrong. Defaults to AcceptableAuthorities.
+	// proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers whose list of acceptable
+	// authorities is missing or wrong. Defaults to AcceptableAuthorities.
 	// +optional
 	Proof ProbeProof `json:"proof,omitempty"`
 	// interval between probes while a rotation is in flight. Defaults to 5s. Nothing is probed in the stage Stable.
@@ -306,7 +311,7 @@ type TLSProbe struct {
 
 // ProbeEndpoint is an address at which a member serves, and the leaf that it presents there.
 type ProbeEndpoint struct {
-	// member that serves there. Empty with forEachNode; otherwise it may be left out if the party has a single member.
+	// member that serves there. Empty with forEachNode. Optional if the party has a single member.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member,omitempty"`
@@ -314,26 +319,25 @@ type ProbeEndpoint struct {
 	// +kubebuilder:validation:MaxLength=300
 	// +kubebuilder:validation:Pattern=`^.+:[0-9]+$`
 	Address string `json:"address"`
-	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the
-	// party presents. Defaults to that leaf if the party presents only one.
+	// presents is the leaf that is presented there, by secretName as written in leaves. It must be in presents of the
+	// party. Defaults to the only leaf that the party presents.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Presents string `json:"presents,omitempty"`
-	// serverName is sent to the server, and the presented leaf has to be valid for it. Defaults to that of the probe,
-	// and then to the host.
+	// serverName is sent to the server, and the presented leaf must be valid for it. Defaults to the serverName of
+	// the probe, and then to the host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
-	// clientLeaf is the secretName of a leaf to complete the handshake with. Defaults to that of the probe.
+	// clientLeaf is the secretName of a leaf to complete the handshake with. Defaults to the clientLeaf of the probe.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClientLeaf string `json:"clientLeaf,omitempty"`
 }
 
-// Reporters are accounts of the API server. {member} may occur once in the name of a user or a service account and is
-// replaced by the name of the member that is reported for, so that no member of a party can report for another one.
-// Wildcards are not supported, and accounts and groups that include everybody, such as system:authenticated, are
-// refused.
+// Reporters are accounts of the API server. {member} may occur once in the name of a user or a service account. It
+// is replaced by the name of the reported member, so that no member can report for another one. Wildcards are not
+// supported. Accounts and groups that include every caller, such as system:authenticated, are refused.
 // +kubebuilder:validation:XValidation:rule="has(self.users) && size(self.users) > 0 || has(self.groups) && size(self.groups) > 0 || has(self.serviceAccounts) && size(self.serviceAccounts) > 0",message="name a user, a group or a service account"
 type Reporters struct {
 	// users by name, for example system:node:{member}.
@@ -362,8 +366,7 @@ type Reporters struct {
 	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
 }
 
-// Matches reports whether the selection includes the leaf: the party verifies anything at all, the leaf is one of the
-// named leaves, if any are named, and it has one of the usages, if any are named.
+// Matches reports whether the selection includes the leaf. An empty list of usages or leaves matches every leaf.
 func (s LeafSelection) Matches(leaf Leaf) bool {
 	if s.Nothing || len(s.Leaves) > 0 && !slices.Contains(s.Leaves, leaf.SecretName) {
 		return false

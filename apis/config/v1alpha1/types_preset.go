@@ -20,7 +20,7 @@ const (
 	PresetKubeadmEtcd   PresetName = "kubeadm-etcd"
 )
 
-// Preset chooses a known system and its parameters.
+// Preset selects a known system and its parameters.
 // +kubebuilder:validation:XValidation:rule="has(self.mtlsService) == (self.name == 'mtls-service')",message="mtlsService are the parameters of the preset mtls-service, which needs them"
 // +kubebuilder:validation:XValidation:rule="!has(self.openshiftEtcd) || self.name == 'openshift-etcd'",message="openshiftEtcd are the parameters of the preset openshift-etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.webhookServer) == (self.name == 'webhook-server')",message="webhookServer are the parameters of the preset webhook-server, which needs them"
@@ -47,8 +47,8 @@ type Preset struct {
 }
 
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT
-// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement. The server is known by
-// addresses or by its pods, and each client is a single process or pods.
+// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement. The server is
+// given by addresses or by its pods. Each client is a single process or pods.
 // +kubebuilder:validation:XValidation:rule="has(self.serverAddresses) != has(self.serverPods)",message="the server is probed at serverAddresses, or at each of serverPods: exactly one of these"
 // +kubebuilder:validation:XValidation:rule="has(self.clients) || has(self.clientPods)",message="the server is probed with the leaf of a client: give clients, clientPods, or both"
 type MTLSServicePreset struct {
@@ -56,15 +56,15 @@ type MTLSServicePreset struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// clients are the short names of the clients that are a single process each. At least one of clients or clientPods, and
-	// at most 120 of both.
+	// clients are the short names of the clients that are a single process each. At least one of clients or
+	// clientPods, and at most 120 of both.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=120
 	// +kubebuilder:validation:items:MaxLength=63
 	Clients []string `json:"clients,omitempty"`
-	// clientPods are the clients that are pods: each pod acknowledges for itself.
+	// clientPods are the clients that are pods. Each pod acknowledges for itself.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -83,17 +83,18 @@ type MTLSServicePreset struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=45
 	IPAddresses []string `json:"ipAddresses,omitempty"`
-	// serverAddresses are the host:port pairs at which every member of the server is probed.
+	// serverAddresses are the host:port pairs of the members of the server. Each is probed.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=500
 	// +kubebuilder:validation:items:MaxLength=300
 	ServerAddresses []string `json:"serverAddresses,omitempty"`
-	// serverPods are the pods of the server, each of which is probed at its own address.
+	// serverPods are the pods of the server. Each is probed at its own address.
 	// +optional
 	ServerPods *MTLSServerPods `json:"serverPods,omitempty"`
-	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames that is no wildcard.
+	// serverName is the name to verify the leaf of the server with. Defaults to the first of dnsNames that is not a
+	// wildcard.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
@@ -102,27 +103,28 @@ type MTLSServicePreset struct {
 	Key KeyAlgorithm `json:"key,omitempty"`
 }
 
-// WebhookServerPreset makes one trust domain NAME with the Secrets NAME-signer and NAME-server and the bundle NAME-ca-bundle, for
-// a server that kube-apiserver calls: an admission or a conversion webhook, or an aggregated API. Its pods, the party server, are
-// proven by tlsProbe; the party kube-apiserver by caBundle. The objects of injectInto need the annotation
-// certrotation.dev/inject-ca-from: NAMESPACE/NAME-ca-bundle.
+// WebhookServerPreset makes one trust domain NAME with the Secrets NAME-signer and NAME-server and the bundle
+// NAME-ca-bundle. It is for a server that kube-apiserver calls: an admission webhook, a conversion webhook, or an
+// aggregated API. The pods of the server, the party server, are proven by tlsProbe. The party kube-apiserver is
+// proven by caBundle. The objects of injectInto need the annotation certrotation.dev/inject-ca-from:
+// NAMESPACE/NAME-ca-bundle.
 type WebhookServerPreset struct {
 	// name is the prefix of all objects and the name of the trust domain. Defaults to "webhook".
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// service in front of the pods, by which kube-apiserver calls them. The leaf is for its names SERVICE.NAMESPACE.svc and
-	// SERVICE.NAMESPACE.svc.cluster.local. Defaults to name.
+	// service in front of the pods, through which kube-apiserver calls them. The leaf is valid for
+	// SERVICE.NAMESPACE.svc and SERVICE.NAMESPACE.svc.cluster.local. Defaults to name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service,omitempty"`
-	// dnsNames of the leaf besides those of the Service, as for a webhook that is called by a URL.
+	// dnsNames of the leaf besides the names of the Service, for example for a webhook with a URL.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=62
 	// +kubebuilder:validation:items:MaxLength=253
 	DNSNames []string `json:"dnsNames,omitempty"`
-	// injectInto are the objects by whose caBundle kube-apiserver verifies the server. At least one.
+	// injectInto are the objects whose caBundle kube-apiserver verifies the server with. At least one.
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
@@ -131,8 +133,8 @@ type WebhookServerPreset struct {
 	InjectInto []InjectionTarget `json:"injectInto"`
 	// pods that serve. containerPort defaults to 9443, and serverName to the first name of the Service.
 	Pods PodMembers `json:"pods"`
-	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it.
-	// Defaults to 10s.
+	// minimumDelay is the time after which every kube-apiserver counts as verifying with an anchor that a caBundle
+	// holds. Defaults to 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -143,7 +145,7 @@ type WebhookServerPreset struct {
 	Key KeyAlgorithm `json:"key,omitempty"`
 }
 
-// MTLSServerPods chooses the pods of the server of the preset mtls-service.
+// MTLSServerPods selects the pods of the server of the preset mtls-service.
 // +kubebuilder:validation:XValidation:rule="has(self.containerPort) != has(self.portName)",message="containerPort or portName say where each pod is probed: exactly one of these"
 type MTLSServerPods struct {
 	// selector of the pods.
@@ -169,8 +171,8 @@ type MTLSClientPods struct {
 	// selector of the pods.
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
 	Selector metav1.LabelSelector `json:"selector"`
-	// serviceAccountName is the account of the pods. With it that account alone may acknowledge, and each pod only for
-	// itself. Without it RBAC decides, by the names of the pods.
+	// serviceAccountName is the account of the pods. With it, only that account may acknowledge, and each pod only
+	// for itself. Without it, RBAC decides by the names of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -179,21 +181,21 @@ type MTLSClientPods struct {
 // OpenShiftEtcdPreset makes the objects of OpenShift's cluster-etcd-operator: two trust domains, three leaves for each
 // control plane node, two client leaves and the two aggregates.
 type OpenShiftEtcdPreset struct {
-	// nodeSelector chooses the control plane nodes. Defaults to node-role.kubernetes.io/master.
+	// nodeSelector selects the control plane nodes. Defaults to node-role.kubernetes.io/master.
 	// +optional
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to RSA-2048.
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
-	// clients of etcd apart from its members, such as each kube-apiserver. Each acknowledges what it has loaded. Defaults
-	// to a single one that is named clients.
+	// clients of etcd besides its members, such as each kube-apiserver. Each acknowledges what it has loaded.
+	// Defaults to a single one with the name clients.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=500
 	// +kubebuilder:validation:items:MaxLength=253
 	Clients []string `json:"clients,omitempty"`
-	// metricsClients read the metrics of etcd. Each acknowledges what it has loaded. Defaults to a single one that is
-	// named prometheus.
+	// metricsClients read the metrics of etcd. Each acknowledges what it has loaded. Defaults to a single one with
+	// the name prometheus.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=500
@@ -211,12 +213,12 @@ type OpenShiftEtcdPreset struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('876000h')",message="must be a duration between 1m and 876000h"
 	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
-	// rollout makes certrotation roll out the members of etcd as static pods. Without it each member acknowledges what
-	// it has loaded.
+	// rollout makes certrotation roll out the members of etcd as static pods. Without it, each member acknowledges
+	// what it has loaded.
 	// +optional
 	Rollout *OpenShiftEtcdRollout `json:"rollout,omitempty"`
-	// copies makes certrotation keep the copies of the bundles and the client leaves that other components of OpenShift
-	// read, in the namespaces openshift-config and openshift-etcd-operator, which must exist.
+	// copies makes certrotation keep the copies of bundles and client leaves that other components of OpenShift read.
+	// They are in the namespaces openshift-config and openshift-etcd-operator, which must exist.
 	// +optional
 	Copies bool `json:"copies,omitempty"`
 }

@@ -7,13 +7,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HostedEtcdPreset makes the trust domains of an etcd that runs as a StatefulSet, for a kube-apiserver that runs as a
-// Deployment of the same namespace. In NAME-peer the members of etcd verify each other: Secrets NAME-peer-signer and
-// NAME-peer, bundle NAME-peer-ca-bundle. In NAME they and their clients do: Secrets NAME-signer, NAME-server, NAME-client
-// of kube-apiserver, NAME-client-CLIENT, and NAME-quorum with which certrotation asks the members, bundle NAME-ca-bundle. etcd and kube-apiserver read a bundle only when they
-// start, so they are proven by workloadRollout and restarted where a rotation waits for that. A member of etcd reads its
-// leaves at each handshake, which is seen by a tlsProbe of its pod. The StatefulSet has to have the updateStrategy
-// OnDelete: certrotation replaces its pods one at a time, while the other members have a quorum.
+// HostedEtcdPreset makes the trust domains of an etcd that runs as a StatefulSet, for a kube-apiserver that runs
+// as a Deployment of the same namespace. In NAME-peer the members of etcd verify each other. It has the Secrets
+// NAME-peer-signer and NAME-peer and the bundle NAME-peer-ca-bundle. In NAME the members and their clients verify
+// each other. It has the Secrets NAME-signer, NAME-server, NAME-client of kube-apiserver, NAME-client-CLIENT, and
+// NAME-quorum with which certrotation asks the members. Its bundle is NAME-ca-bundle. etcd and kube-apiserver read
+// a bundle only when they start. They are proven by workloadRollout, and restarted when a rotation waits for it. A
+// member of etcd reads its leaves at each handshake, which a tlsProbe of its pod observes. The StatefulSet needs
+// the updateStrategy OnDelete: certrotation replaces its pods one at a time, while the other members have a
+// quorum.
 type HostedEtcdPreset struct {
 	// name is the prefix of all objects. Defaults to "etcd".
 	// +optional
@@ -23,12 +25,12 @@ type HostedEtcdPreset struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	StatefulSet string `json:"statefulSet,omitempty"`
-	// memberSelector chooses the pods of the members of etcd. Defaults to app: STATEFULSET.
+	// memberSelector selects the pods of the members of etcd. Defaults to app: STATEFULSET.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
 	MemberSelector *metav1.LabelSelector `json:"memberSelector,omitempty"`
-	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate: the
-	// probe of each pod shows what it has loaded in any case. Defaults to Required.
+	// startGate of the pods of etcd. With Assumed they need no gate: the probe of each pod shows what it has loaded.
+	// For kube-apiserver and clients it is always Required. Defaults to Required.
 	// +optional
 	StartGate StartGate `json:"startGate,omitempty"`
 	// clientPort of the pods of etcd. Defaults to 2379.
@@ -41,16 +43,16 @@ type HostedEtcdPreset struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	PeerPort int32 `json:"peerPort,omitempty"`
-	// services by which the members of etcd are found, the headless one of the StatefulSet first. The leaves of the members
-	// are for SERVICE.NAMESPACE.svc, for *.SERVICE.NAMESPACE.svc, for both with .cluster.local, and for localhost. Defaults
-	// to the name of the StatefulSet.
+	// services of the members of etcd, the headless Service of the StatefulSet first. The leaves of the members are
+	// valid for SERVICE.NAMESPACE.svc, *.SERVICE.NAMESPACE.svc, both with .cluster.local, and localhost. Defaults to
+	// the name of the StatefulSet.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
 	Services []string `json:"services,omitempty"`
-	// dnsNames of the leaves of the members besides those of services.
+	// dnsNames of the leaves of the members besides the names of services.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=31
@@ -66,7 +68,7 @@ type HostedEtcdPreset struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Deployment string `json:"deployment,omitempty"`
-	// apiServerSelector chooses the pods of kube-apiserver. Defaults to app: DEPLOYMENT.
+	// apiServerSelector selects the pods of kube-apiserver. Defaults to app: DEPLOYMENT.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
 	APIServerSelector *metav1.LabelSelector `json:"apiServerSelector,omitempty"`
@@ -76,8 +78,9 @@ type HostedEtcdPreset struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Clients []HostedEtcdClient `json:"clients,omitempty"`
-	// restartedElsewhere leaves it to somebody else to put the hashes of the contents into the templates, such as an
-	// operator that owns the workloads and would revert what others write. certrotation then restarts nothing.
+	// restartedElsewhere is true if something else puts the hashes of the contents into the templates, such as an
+	// operator that owns the workloads. Such an operator would revert writes of certrotation, which then restarts
+	// nothing.
 	// +optional
 	RestartedElsewhere bool `json:"restartedElsewhere,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
@@ -85,8 +88,9 @@ type HostedEtcdPreset struct {
 	Key KeyAlgorithm `json:"key,omitempty"`
 }
 
-// HostedEtcdClient is a client of etcd. With a workload its pods are proven by workloadRollout and restarted; without one
-// each pod acknowledges what it has loaded; without a selector it is a sidecar in the pods of etcd, and restarted with them.
+// HostedEtcdClient is a client of etcd. With a workload, its pods are proven by workloadRollout and restarted.
+// Without a workload, each pod acknowledges what it has loaded. Without a selector, it is a sidecar in the pods of
+// etcd, and restarts with them.
 // +kubebuilder:validation:XValidation:rule="has(self.selector) || !has(self.workload) && !has(self.serviceAccountName)",message="workload and serviceAccountName are of a client with pods of its own: give their selector"
 // +kubebuilder:validation:XValidation:rule="!has(self.workload) || !has(self.serviceAccountName)",message="serviceAccountName is for pods that acknowledge, and those of a workload do not"
 type HostedEtcdClient struct {
@@ -101,8 +105,8 @@ type HostedEtcdClient struct {
 	// workload of its pods.
 	// +optional
 	Workload *Workload `json:"workload,omitempty"`
-	// serviceAccountName is the account of its pods. With it that account alone may acknowledge, and each pod only for
-	// itself. Without it RBAC decides, by the names of the pods.
+	// serviceAccountName is the account of its pods. With it, only that account may acknowledge, and each pod only
+	// for itself. Without it, RBAC decides by the names of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`

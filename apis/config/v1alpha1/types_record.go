@@ -17,10 +17,9 @@ import (
 // +kubebuilder:printcolumn:name="Subject",type=string,JSONPath=`.spec.subject`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// RotationRecord is one fact that certrotation stores about a trust domain. Only the controller and the API server of
-// certrotation write records; users make requests through the subresources of a CertificateRotation. There is one
-// object for each fact, so that thousands of members do not contend for one object, and it is written only when its
-// content changes.
+// RotationRecord is one fact that certrotation stores about a trust domain. Only the controller and the API server
+// of certrotation write records. Users make requests through the subresources of a CertificateRotation. Each fact
+// is one object, so that thousands of members do not contend for one. It is written only when its content changes.
 type RotationRecord struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -40,7 +39,7 @@ type RotationRecordList struct {
 	Items []RotationRecord `json:"items"`
 }
 
-// RecordKind says which of the fields of a record is set.
+// RecordKind names the field of a record that is set.
 // +kubebuilder:validation:Enum=Request;Roster;Waiver;Evidence;Refusal;Clock
 type RecordKind string
 
@@ -54,7 +53,7 @@ const (
 	RecordClock    RecordKind = "Clock"
 )
 
-// RotationRecordSpec is what a record says. Exactly the field that its kind names is set.
+// RotationRecordSpec is the content of a record. Exactly the field that its kind names is set.
 // +kubebuilder:validation:XValidation:rule="has(self.request) == (self.kind == 'Request') && has(self.roster) == (self.kind == 'Roster') && has(self.waiver) == (self.kind == 'Waiver') && has(self.evidence) == (self.kind == 'Evidence') && has(self.refusal) == (self.kind == 'Refusal') && has(self.clock) == (self.kind == 'Clock')",message="exactly the field that kind names must be set"
 type RotationRecordSpec struct {
 	// trustDomain that the record belongs to.
@@ -86,7 +85,7 @@ type RotationRecordSpec struct {
 	Clock *RecordedClock `json:"clock,omitempty"`
 }
 
-// RequestKind says what is asked for.
+// RequestKind is what a user requests.
 // +kubebuilder:validation:Enum=Rotate;Abort
 type RequestKind string
 
@@ -96,28 +95,29 @@ const (
 	RequestAbort  RequestKind = "Abort"
 )
 
-// RecordedRequest is a request that a user has made.
+// RecordedRequest is a request of a user.
 type RecordedRequest struct {
 	// kind of the request.
 	Kind RequestKind `json:"kind"`
-	// secretName of the signer or leaf that it is about.
+	// secretName of the requested signer or leaf.
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
-	// reason that was given for the request.
+	// reason that the user gave for the request.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-	// compromised is true if the key must not be trusted any longer than necessary.
+	// compromised is true if trust in the key must end as soon as possible.
 	// +optional
 	Compromised bool `json:"compromised,omitempty"`
-	// requestedBy is the user who asked.
+	// requestedBy is the user who made the request.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
-// RecordedRoster lists who counts in a trust domain: the members whose trust has to be proven before a new key signs,
-// and the leaves that may be in use. Entries are added at any time, and removed only with proof that they are gone.
+// RecordedRoster lists the members and leaves that count in a trust domain. The members must prove their trust
+// before a new key signs. The leaves may be in use. Entries are added at any time, and removed only with proof
+// that they are gone.
 type RecordedRoster struct {
 	// signers are the names of the Secrets that are or were the signer of the trust domain, ordered. Their CAs belong
 	// to the trust domain.
@@ -131,7 +131,7 @@ type RecordedRoster struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Members []RosterMember `json:"members,omitempty"`
-	// pods are the members that are pods, together as far as they count alike.
+	// pods are the members that are pods, in groups with the same requirements.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
@@ -141,23 +141,24 @@ type RecordedRoster struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Leaves []string `json:"leaves,omitempty"`
-	// populated are the names of the relying parties of pods whose selector has chosen a pod once, with a hash of the
-	// selector, ordered. Such a selector chooses what is meant, even while no pod runs.
+	// populated are the names of the relying parties of pods whose selector has ever selected a pod, each with a hash
+	// of the selector, ordered. Such a selector counts as correct, even while no pod runs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=262
 	Populated []string `json:"populated,omitempty"`
-	// issued says that leaves were issued once: a member that has started may present one though no Secret holds it any more.
+	// issued is true if leaves were ever issued. A started member may still present one after its Secret is gone.
 	// +optional
 	Issued bool `json:"issued,omitempty"`
-	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before they were promoted, the latest last.
+	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before their promotion, the latest last.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
 	MayHaveSigned []string `json:"mayHaveSigned,omitempty"`
-	// neverSigned are those of CAs that have not, and will not: their rotations were aborted before.
+	// neverSigned are the fingerprints of CAs that have signed no leaf and never will: their rotations were aborted
+	// before that.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -165,7 +166,7 @@ type RecordedRoster struct {
 	NeverSigned []string `json:"neverSigned,omitempty"`
 }
 
-// RosterPods are members of one relying party that are pods and that count alike.
+// RosterPods are pods of one relying party with the same requirements.
 type RosterPods struct {
 	// party is the name of the relying party.
 	// +kubebuilder:validation:MaxLength=253
@@ -176,7 +177,7 @@ type RosterPods struct {
 	// +kubebuilder:validation:MaxItems=10000
 	// +kubebuilder:validation:items:MaxLength=507
 	Instances []string `json:"instances"`
-	// evidence is the kind of evidence by which each of them has to be proven.
+	// evidence is the kind of evidence that each of them needs.
 	Evidence EvidenceKind `json:"evidence"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
 	// +optional
@@ -193,26 +194,26 @@ type RosterPods struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Presents []string `json:"presents,omitempty"`
-	// verifiesNothing is true if they only present leaves.
+	// verifiesNothing is true if the pods only present leaves.
 	// +optional
 	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
-	// started is true if a container of theirs was started.
+	// started is true if a container of each of these pods was started.
 	// +optional
 	Started bool `json:"started,omitempty"`
 }
 
-// RosterMember is one member of the roster that is no pod.
+// RosterMember is one member of the roster that is not a pod.
 type RosterMember struct {
 	// party and member are the names of the relying party and of its member.
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member"`
-	// instance is the UID of the node if the member is one for each node, and empty otherwise.
+	// instance is the UID of the node if the party has one member for each node. Empty otherwise.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance,omitempty"`
-	// evidence is the kind of evidence by which the member has to be proven.
+	// evidence is the kind of evidence that the member needs.
 	Evidence EvidenceKind `json:"evidence"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
 	// +optional
@@ -235,31 +236,30 @@ type RosterMember struct {
 	// started is true if the member may be running: its leaves were issued before, or it was observed.
 	// +optional
 	Started bool `json:"started,omitempty"`
-	// absent is the proof that the member is gone; empty if there is none. It loses its effect when the configuration
+	// absent is the proof that the member is gone. Empty if there is none. It has no effect once the configuration
 	// names the member again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Absent string `json:"absent,omitempty"`
 }
 
-// RecordedWaiver lets one rotation continue without the evidence of one member, by a person's decision.
+// RecordedWaiver lets one rotation continue without the evidence of one member, by a user's decision.
 type RecordedWaiver struct {
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member"`
-	// reason says why the member need not be waited for.
+	// reason explains why the rotation need not wait for the member.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 	// expires is when the waiver ends.
 	Expires metav1.Time `json:"expires"`
-	// rotatedFrom is the fingerprint of the CA from which the rotation leads, the active one of the moment in which it begins. It is
-	// empty if there was none.
+	// rotatedFrom is the fingerprint of the CA that is active when the rotation begins. Empty if there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotatedFrom string `json:"rotatedFrom,omitempty"`
-	// waivedBy is the user who decided.
+	// waivedBy is the user who made the waiver.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	WaivedBy string `json:"waivedBy,omitempty"`
@@ -279,13 +279,13 @@ type RecordedEvidence struct {
 	Processes []ProcessEvidence `json:"processes,omitempty"`
 }
 
-// ProcessEvidence is what one process was observed, or has reported, to have loaded.
+// ProcessEvidence is what one process has loaded, as it was observed or as the process reported.
 type ProcessEvidence struct {
-	// instance identifies the process within its member: the UID of a pod, a resolved address, or what the process calls
-	// itself.
+	// instance identifies the process within its member: the UID of a pod, a resolved address, or a name that the
+	// process gives itself.
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance"`
-	// kind is the kind of this evidence. It does not count where another kind is required.
+	// kind of this evidence. It does not count if another kind is required.
 	Kind EvidenceKind `json:"kind"`
 	// address that was probed, as the configuration writes it.
 	// +optional
@@ -306,18 +306,19 @@ type ProcessEvidence struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Presents []string `json:"presents,omitempty"`
-	// recoveredUntil is the end of the presented leaf, if that is valid although the known anchors of its signing key
-	// have expired, as after a recovery.
+	// recoveredUntil is the end of a presented leaf that is valid although the known anchors of its signing key have
+	// expired, as after a recovery.
 	// +optional
 	RecoveredUntil *metav1.MicroTime `json:"recoveredUntil,omitempty"`
 	// observedAt is when this was last observed, by the clock of the writer of the record.
 	ObservedAt metav1.MicroTime `json:"observedAt"`
-	// expires is when the evidence ends.
+	// expires is when the evidence stops counting.
 	Expires metav1.MicroTime `json:"expires"`
-	// startedAt is when the process started. Of an object with a caBundle it is since when that holds all of trusts.
+	// startedAt is when the process started. For an object with a caBundle, it is the time since which the object
+	// holds all of trusts.
 	// +optional
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
-	// failure says why the last attempt to observe it failed.
+	// failure explains why the last observation failed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Failure string `json:"failure,omitempty"`
@@ -325,8 +326,8 @@ type ProcessEvidence struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ReportedBy string `json:"reportedBy,omitempty"`
-	// reportedByUID is the UID of that user, if the API server knows one. It distinguishes an account from a later one
-	// of the same name.
+	// reportedByUID is the UID of that user, if the API server knows one. It distinguishes an account from a later
+	// one with the same name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ReportedByUID string `json:"reportedByUID,omitempty"`
@@ -337,7 +338,7 @@ type RecordedRefusal struct {
 	// object as Kind/name, such as ConfigMap/etcd-ca-bundle.
 	// +kubebuilder:validation:MaxLength=300
 	Object string `json:"object"`
-	// verb of the request: create, update or delete; or restart, for a workload whose pods have to start anew and do not.
+	// verb of the request: create, update or delete. It is restart for a workload whose pods must restart and do not.
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb"`
 	// answer is the error message of the API server, or why the workload is not restarted.
@@ -347,14 +348,15 @@ type RecordedRefusal struct {
 	Since metav1.Time `json:"since"`
 }
 
-// RecordedClock says until when somebody has watched the time pass in the trust domain, and that the controller does nothing there
-// because its clock is off, if that is so.
+// RecordedClock records until when a controller has watched the trust domain. If the clock of the controller is
+// off, it also records by how much. The controller then does nothing in the trust domain.
 type RecordedClock struct {
-	// lookedAt is when the controller looked last, written twice a day. What expires much later than that may be in use all the same.
+	// lookedAt is when the controller last assessed the trust domain, written twice a day. A certificate whose end is
+	// much later may still be in use, even if it has expired by the clock.
 	// +optional
 	LookedAt *metav1.Time `json:"lookedAt,omitempty"`
-	// skewSeconds is how far the clock of the controller is ahead of those of the API server and of the kubelets; negative if
-	// it is behind. Zero if nothing is held because of it.
+	// skewSeconds is how far the clock of the controller is ahead of the clocks of the API server and of the
+	// kubelets. Negative if it is behind. Zero if nothing is held because of it.
 	// +optional
 	// +kubebuilder:validation:Minimum=-5000000000
 	// +kubebuilder:validation:Maximum=5000000000

@@ -8,25 +8,26 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // PodKey is the key of the ConfigMap with the manifest of a static pod.
 const PodKey = "pod.yaml"
 
-// CompanionKey is the key of that ConfigMap with the manifest of a companion.
+// CompanionKey returns the key of the same ConfigMap with the manifest of a companion.
 func CompanionKey(companion string) string { return companion + ".yaml" }
 
-// Rollout distributes what the nodes need.
+// Rollout brings ConfigMaps and Secrets to the nodes.
 type Rollout struct {
-	// staticPod distributes it to the static pods of nodes.
+	// staticPod brings them to the static pods of nodes.
 	// +optional
 	StaticPod *StaticPodRollout `json:"staticPod,omitempty"`
 }
 
-// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision
-// that differs from the running one only in reloaded Secrets is swapped without restarting the pod; any other revision
-// restarts it, and its companions with it.
+// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A
+// revision that differs from the running one only in reloaded Secrets is swapped without a restart of the pod. Any
+// other revision restarts the pod and its companions.
 type StaticPodRollout struct {
-	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
+	// name of the static pod, for example etcd. Its pods are NAME-NODE, its directories NAME-pod-REVISION.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// nodeSelector chooses the nodes that run the static pod. An empty one would take every node of the cluster.
+	// nodeSelector selects the nodes that run the static pod. It must not be empty: that would select every node of
+	// the cluster.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MinProperties=1
 	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
@@ -35,9 +36,9 @@ type StaticPodRollout struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PodConfigMapName string `json:"podConfigMapName,omitempty"`
-	// companions are the names of further static pods of each node that a revision brings, for example kube-apiserver.
-	// The manifest of each is in podConfigMapName under the key NAME.yaml, and mounts the directory of the revision too.
-	// A node is done when all of its static pods are. The class has to name them.
+	// companions are the names of further static pods of each node that a revision installs, for example
+	// kube-apiserver. The manifest of each is in podConfigMapName under the key NAME.yaml, and mounts the directory
+	// of the revision too. A node is done when all of its static pods are. The class must name them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -56,19 +57,19 @@ type StaticPodRollout struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	SecretNames []string `json:"secretNames,omitempty"`
-	// reloadedSecretNames are those of secretNames that the processes reload by themselves. Defaults to the Secret of
-	// the aggregate.
+	// reloadedSecretNames are the ones of secretNames that the processes reload by themselves. Defaults to the Secret
+	// of the aggregate.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
-	// className is the StaticPodClass in which the owner of the nodes permits an image, directories and the content of
-	// the pod. The class has to name this namespace and the static pod.
+	// className is the StaticPodClass in which the owner of the nodes permits an image, directories and the content
+	// of the pod. The class must name this namespace and the static pod.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ClassName string `json:"className"`
-	// coalesce is how long a change waits for further changes, so that they make one revision. Defaults to 3s.
+	// coalesce is how long a change waits for further changes. They then make one revision. Defaults to 3s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -80,8 +81,8 @@ type StaticPodRollout struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="must be a duration between 10s and 1h"
 	InstallerTimeout *metav1.Duration `json:"installerTimeout,omitempty"`
-	// staticPodTimeout is how long a static pod may take to become ready with a new revision before that counts as
-	// stuck. Nothing is undone when it passes. Defaults to 5m.
+	// staticPodTimeout is how long a static pod may take to become ready with a new revision before it counts as
+	// stuck. Nothing is rolled back when it passes. Defaults to 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -97,18 +98,18 @@ type StaticPodRollout struct {
 	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=1000000
 	SucceededRevisionLimit int32 `json:"succeededRevisionLimit,omitempty"`
-	// quorum says how the etcd cluster that the static pods form is checked: before a revision that restarts its
-	// members is cut, before each restart, and afterwards.
+	// quorum defines how the etcd cluster of the static pods is checked. It is checked before a revision that
+	// restarts its members is created, before each restart, and afterwards.
 	// +optional
 	Quorum *Quorum `json:"quorum,omitempty"`
 }
 
-// StaticPods are the names of all static pods of a node, the one that the rollout is named after first.
+// StaticPods returns the names of all static pods of a node, the name of the rollout first.
 func (r *StaticPodRollout) StaticPods() []string {
 	return append([]string{r.Name}, r.Companions...)
 }
 
-// QuorumStrategy says how much of a cluster has to be healthy before one member is restarted.
+// QuorumStrategy defines how much of a cluster must be healthy before a member is restarted.
 // +kubebuilder:validation:Enum=Automatic;HighAvailability;TwoNode;SingleNode
 type QuorumStrategy string
 
@@ -118,20 +119,20 @@ const (
 	QuorumAutomatic QuorumStrategy = "Automatic"
 	// QuorumHighAvailability requires that a quorum survives without the member.
 	QuorumHighAvailability QuorumStrategy = "HighAvailability"
-	// QuorumTwoNode requires both members; while one restarts nothing can be written.
+	// QuorumTwoNode requires both members. While one restarts, nothing can be written.
 	QuorumTwoNode QuorumStrategy = "TwoNode"
 	// QuorumSingleNode accepts that nothing can be read or written while the only member restarts.
 	QuorumSingleNode QuorumStrategy = "SingleNode"
 )
 
-// Quorum says how the members of an etcd cluster are asked for a linearizable read.
+// Quorum defines how the members of an etcd cluster are asked for a linearizable read.
 type Quorum struct {
-	// endpoint of each member: https://{node}:2379 of static pods, with the address of the node, and https://{pod}:2379 of
-	// a StatefulSet, with the address of the pod.
+	// endpoint of each member. For static pods it is https://{node}:2379, with the address of the node. For a
+	// StatefulSet it is https://{pod}:2379, with the address of the pod.
 	// +kubebuilder:validation:MaxLength=300
 	// +kubebuilder:validation:Pattern=`^https://([^/]*[{]node[}][^/]*|[{]pod[}]):[0-9]+$`
 	Endpoint string `json:"endpoint"`
-	// serverName that the leaves of the members have to be for. Defaults to the address.
+	// serverName that the leaves of the members must be valid for. Defaults to the address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
@@ -172,7 +173,7 @@ type Copy struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// toNamespace defaults to the namespace of the configuration. Any other namespace has to accept the copy with its
+	// toNamespace defaults to the namespace of the configuration. Any other namespace must accept the copy with its
 	// annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -183,14 +184,14 @@ type Copy struct {
 	ToName string `json:"toName,omitempty"`
 }
 
-// Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap, each
-// of which is changed in one write.
+// Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap.
+// Each is changed in one write.
 type Aggregate struct {
 	// secretName of the Opaque Secret with the keys SECRET.crt and SECRET.key of every selected leaf.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
-	// leaves are the secretNames (as written in the domains' leaves) whose pairs are collected.
+	// leaves to collect with their keys, by secretName as written in the leaves of the domains.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2000

@@ -15,9 +15,9 @@ import (
 // specPath is the root of all error paths.
 var specPath = field.NewPath("spec")
 
-// Validate returns everything that is wrong with the configuration of a namespace, with paths in the configuration as
-// given. Of a preset that has not been expanded it checks the parameters, and that nothing else claims its objects.
-// Missing defaults are not errors. The configuration is not changed.
+// Validate returns all errors of the configuration of a namespace, with paths in the configuration as given. For a
+// preset that is not expanded, it checks the parameters, and that nothing else claims its objects. Missing
+// defaults are not errors. The configuration is not changed.
 func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	spec = spec.DeepCopy()
 	SetDefaults(spec)
@@ -67,7 +67,7 @@ func (v *validator) add(errs ...*field.Error) {
 	v.errs = append(v.errs, errs...)
 }
 
-// preset validates the parameters, and then what they expand to. Its trust domains have paths by name, since they have
+// preset validates the parameters, and then what they expand to. Its trust domains have paths by name: they have
 // no index in the document.
 func (v *validator) preset(spec *RotationConfigurationSpec, namespace string) {
 	path := specPath.Child("preset")
@@ -159,7 +159,7 @@ func validateReleased(domain *TrustDomain, declared *declaredDomain, path *field
 	})
 }
 
-// validateReleasedMembers requires names as texts have them: PARTY/MEMBER.
+// validateReleasedMembers requires names of the form PARTY/MEMBER, as in blockers.
 func validateReleasedMembers(names []string, path *field.Path) field.ErrorList {
 	return validateSet(names, path, func(name string, path *field.Path) field.ErrorList {
 		if party, member, _ := strings.Cut(name, "/"); party == "" || member == "" {

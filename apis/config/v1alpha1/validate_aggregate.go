@@ -39,7 +39,7 @@ func (v *validator) aggregate(aggregate *Aggregate, path *field.Path) {
 	}
 }
 
-// knownIn validates references to names that the trust domains have declared.
+// knownIn validates references to names that the trust domains declare.
 func knownIn(names sets.Set[string]) func(string, *field.Path) field.ErrorList {
 	return func(name string, path *field.Path) field.ErrorList {
 		if name == "" {

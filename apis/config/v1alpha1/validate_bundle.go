@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Keys of a bundle ConfigMap that are written anyway.
+// Keys of a bundle ConfigMap that certrotation writes itself.
 const (
 	anchorsKey    = "ca-bundle.crt"
 	supersededKey = "superseded-contents"
 )
 
-// validateBundle requires keys that can be written, and targets that exist at most once.
+// validateBundle requires valid and distinct keys, and distinct targets.
 func validateBundle(bundle *Bundle, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	taken := []string{anchorsKey, supersededKey}

@@ -18,17 +18,17 @@ type declaredDomain struct {
 	bundle string
 	// targets are the objects of injectInto of the bundle.
 	targets []InjectionTarget
-	// unlisted means that there are leaves which are not declared.
+	// unlisted is set if there are leaves that are not declared.
 	unlisted bool
 }
 
-// open reports whether a party may verify leaves that are not declared: those that their holders issue, and those of a
-// domain that declares none.
+// open reports whether a party may verify leaves that are not declared: leaves that their holders issue, or leaves
+// of a domain that declares none.
 func (d *declaredDomain) open() bool {
 	return d.unlisted || len(d.leaves) == 0
 }
 
-// verifiesAnything reports whether the party can be a verifier at all.
+// verifiesAnything reports whether the party can verify any leaf.
 func (d *declaredDomain) verifiesAnything(party *RelyingParty) bool {
 	if party.Verifies.Nothing {
 		return false
@@ -65,8 +65,8 @@ func proves(party *RelyingParty, leaf *Leaf) bool {
 	return party.Verifies.Matches(*leaf) && unseen(party, leaf) == ""
 }
 
-// validateCoverage requires for each leaf a party that verifies it and one that presents it: otherwise nothing could be
-// proven, and a rotation would wait for ever.
+// validateCoverage requires for each leaf a party that verifies it and one that presents it. Otherwise nothing
+// could be proven, and a rotation would wait forever.
 func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
 	parties := domain.RelyingParties
 	if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return declared.verifiesAnything(&party) }) {
@@ -88,7 +88,7 @@ func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field
 	return errs
 }
 
-// unseen says why the evidence of a party cannot show that it verifies a leaf, "" if it can.
+// unseen returns why the evidence of a party cannot show that it verifies a leaf, "" if it can.
 func unseen(party *RelyingParty, leaf *Leaf) string {
 	switch {
 	case party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth):

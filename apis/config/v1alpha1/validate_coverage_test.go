@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// noEvidence is a party that an operator vouches for.
+// noEvidence returns a party with the evidence none.
 func noEvidence(name string, verifies LeafSelection, presents ...string) RelyingParty {
 	return RelyingParty{Name: name, Verifies: verifies, Presents: presents, Evidence: Evidence{Kind: EvidenceNone, Reason: "it is switched off"}}
 }

@@ -45,7 +45,7 @@ func (v *validator) leaf(leaf *Leaf, signer IssuancePolicy, path *field.Path) {
 	}
 }
 
-// validateIdentity validates the names of a leaf, of which it needs at least one.
+// validateIdentity validates the names and addresses of a leaf. It needs at least one.
 func validateIdentity(leaf *Leaf, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if leaf.CommonName == "" && len(leaf.DNSNames) == 0 && len(leaf.IPAddresses) == 0 && !leaf.NodeAddresses {

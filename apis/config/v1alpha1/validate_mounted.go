@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateMounting: what is mounted is in the spec of a pod, and which volumes are meant is for the configuration to say.
+// validateMounting requires pods, whose specs show what they mount, and the names of the volumes that count.
 func validateMounting(party *RelyingParty, path *field.Path) field.ErrorList {
 	errs := seenOnPods(party, path.Child("kind"))
 	if party.Evidence.Mounted == nil {
@@ -17,7 +17,8 @@ func validateMounting(party *RelyingParty, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateMounted: there is a volume for whatever the party verifies by and presents, and for nothing else.
+// validateMounted requires a volume of anchors if the party verifies leaves, and of leaves if it presents some. It
+// refuses others.
 func validateMounted(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	files := party.Evidence.Mounted
 	trusts, leaves := path.Child("trustVolume"), path.Child("leafVolumes")
@@ -48,7 +49,6 @@ func validateMounted(party *RelyingParty, domain *declaredDomain, path *field.Pa
 	return append(errs, validateSet(files.LeafVolumes, leaves, validateVolume)...)
 }
 
-// validateVolume validates the name of a volume of a pod.
 func validateVolume(name string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range validation.IsDNS1123Label(name) {

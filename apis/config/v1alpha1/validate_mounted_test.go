@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// onMounted makes the party "server" one of pods that mount objects which are named by their content.
+// onMounted gives the party "server" pods with the evidence mounted.
 func onMounted(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
 	return acknowledgedPods(func(p *RelyingParty) {
 		p.Evidence = Evidence{Kind: EvidenceMounted, Mounted: &MountedEvidence{TrustVolume: "trust", LeafVolumes: []string{"tls"}}}
@@ -18,7 +18,7 @@ func onMounted(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
 	})
 }
 
-// onMountingPods makes the pods of the party "server" those that mount its leaf.
+// onMountingPods selects the pods of the party "server" by the leaf that they mount.
 func onMountingPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
 	return acknowledgedPods(func(p *RelyingParty) {
 		p.Pods.Selector, p.Pods.Mounting = metav1.LabelSelector{}, &MountedLeaf{SecretName: "web-server"}
@@ -26,7 +26,7 @@ func onMountingPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpec)
 	})
 }
 
-// mountedCases are configurations of what pods mount; rule is what the schema says of those that can be refused locally.
+// mountedCases have in rule what the schema says, if it can refuse the case.
 func mountedCases() []struct {
 	validateCase
 	rule string
@@ -100,7 +100,7 @@ func mountedCases() []struct {
 	}
 }
 
-// onMountedPresenter makes the party "server" one that only presents, and lets another one verify in its place.
+// onMountedPresenter lets the party "server" only present leaves, and adds another party that verifies.
 func onMountedPresenter(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
 	return func(c *RotationConfigurationSpec) {
 		onMounted(func(p *RelyingParty) {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateParty validates a relying party of a domain.
 func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	errs := validateName(party.Name, path.Child("name"))
 	errs = append(errs, validateVerifies(party, domain, path.Child("verifies"))...)

@@ -22,7 +22,7 @@ func validatePods(party *RelyingParty, path *field.Path) field.ErrorList {
 	return append(errs, validatePodPort(party, path)...)
 }
 
-// seenOnPods: the evidence of the party is in the specs of pods.
+// seenOnPods requires pods: the evidence of the party is in their specs.
 func seenOnPods(party *RelyingParty, kind *field.Path) field.ErrorList {
 	if party.Pods != nil {
 		return nil
@@ -30,7 +30,7 @@ func seenOnPods(party *RelyingParty, kind *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(kind, party.Evidence.Kind, "is seen on pods: the party needs pods")}
 }
 
-// validateChoice: the pods are chosen by labels, or by a leaf that they mount.
+// validateChoice requires that the pods are selected by labels, or by a leaf that they mount.
 func validateChoice(party *RelyingParty, path *field.Path) field.ErrorList {
 	pods := party.Pods
 	if pods.Mounting == nil {
@@ -46,12 +46,12 @@ func validateChoice(party *RelyingParty, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// chooses says whether a selector asks for anything.
+// chooses reports whether a selector has any requirement.
 func chooses(selector *metav1.LabelSelector) bool {
 	return len(selector.MatchLabels)+len(selector.MatchExpressions) > 0
 }
 
-// validatePodSelector refuses the selector that chooses everything.
+// validatePodSelector refuses a selector that matches every pod.
 func validatePodSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	errs := validateSelector(selector, path)
 	if !chooses(selector) {
@@ -60,7 +60,7 @@ func validatePodSelector(selector *metav1.LabelSelector, path *field.Path) field
 	return errs
 }
 
-// validatePodPort: pods are probed at their own addresses, so the port is all that there is to say.
+// validatePodPort requires a port if the pods are probed, and only then. Their addresses need no configuration.
 func validatePodPort(party *RelyingParty, path *field.Path) field.ErrorList {
 	pods, probed := party.Pods, party.Evidence.Kind == EvidenceTLSProbe
 	var errs field.ErrorList
@@ -88,17 +88,17 @@ func validatePodPort(party *RelyingParty, path *field.Path) field.ErrorList {
 	return append(errs, validateServerName(pods.ServerName, path.Child("serverName"))...)
 }
 
-// ofService says whether a host is the name of a Service by the rules of the cluster's DNS.
+// ofService reports whether a host is the DNS name of a Service.
 func ofService(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local")
 }
 
-// speaksForOthers says why one process must not be probed at the address of a Service.
+// speaksForOthers explains why a process must not be probed at the address of a Service.
 const speaksForOthers = ", which leads each connection to another of its pods: one that has loaded a CA would speak for those that " +
 	"have not; choose its pods instead with pods: {selector: ..., containerPort: ...}"
 
-// serviceAddresses refuses endpoints at an address that is said to be of a Service. What is no range is refused elsewhere.
+// serviceAddresses refuses endpoints with an address in serviceCIDRs. Invalid ranges are refused elsewhere.
 func (v *validator) serviceAddresses(spec *RotationConfigurationSpec) {
 	for i := range spec.TrustDomains {
 		for j := range spec.TrustDomains[i].RelyingParties {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// onPods makes the party "server" one of pods that are probed.
+// onPods gives the party "server" pods that are probed.
 func onPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
 	return onParty(func(p *RelyingParty) {
 		p.Members, p.Evidence.TLSProbe.Endpoints = nil, nil
@@ -26,7 +26,7 @@ func acknowledgedPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpe
 	})
 }
 
-// podCases are configurations of pods; rule is what the schema says of those that can be refused locally.
+// podCases have in rule what the schema says, if it can refuse the case.
 func podCases() []struct {
 	validateCase
 	rule string
@@ -116,7 +116,7 @@ func TestDefinitionOfPods(t *testing.T) {
 	}
 }
 
-// TestValidateAddressesOfServices: whoever names a Service is told what to write instead.
+// TestValidateAddressesOfServices: the error says what to write instead of a Service.
 func TestValidateAddressesOfServices(t *testing.T) {
 	const at = "spec.trustDomains[0].relyingParties[0].evidence.tlsProbe.endpoints[0].address"
 	for _, tc := range []struct {

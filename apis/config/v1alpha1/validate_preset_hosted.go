@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxAnnotationName bounds the names of the contents that a template can name.
+	// maxAnnotationName bounds the names of the objects that an annotation of a template can name.
 	maxAnnotationName = 63
 	maxHostedClients  = 32
-	// MaxItems of dnsNames and ipAddresses of a leaf.
+	// maxLeafNames is the MaxItems of dnsNames and ipAddresses of a leaf.
 	maxLeafNames = 64
 )
 
-// validateHostedEtcd refuses what cannot work, by the parameter that is wrong. Defaults count as if they were written.
+// validateHostedEtcd reports each error at the parameter that is wrong. Defaults are validated too.
 func validateHostedEtcd(params *HostedEtcdPreset, namespace string, path *field.Path) field.ErrorList {
 	h := newHostedEtcd(params, namespace)
 	if params == nil {
@@ -61,7 +61,7 @@ func validateHostedPorts(params *HostedEtcdPreset, path *field.Path) field.Error
 	return errs
 }
 
-// validateNames validates what the leaves of the members are for.
+// validateNames validates the names and addresses of the leaves of the members.
 func (h *hostedEtcd) validateNames(params *HostedEtcdPreset, path *field.Path) field.ErrorList {
 	dnsNames, addresses := path.Child("dnsNames"), path.Child("ipAddresses")
 	errs := validateSet(params.Services, path.Child("services"), func(service string, path *field.Path) field.ErrorList {
@@ -85,7 +85,7 @@ func (h *hostedEtcd) validateNames(params *HostedEtcdPreset, path *field.Path) f
 	})...)
 }
 
-// validatePods requires that etcd and kube-apiserver are different pods: each has a Secret and a rollout of its own.
+// validatePods requires different pods for etcd and kube-apiserver: each has its own Secret and rollout.
 func (h *hostedEtcd) validatePods(path *field.Path) field.ErrorList {
 	members, apiServer := path.Child("memberSelector"), path.Child("apiServerSelector")
 	errs := validatePodSelector(h.params.MemberSelector, members)
@@ -119,7 +119,7 @@ func (h *hostedEtcd) validateClients(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateClientPods validates who the client is: pods of its own, or a sidecar of etcd.
+// validateClientPods validates the pods of a client. A client without a selector is a sidecar of etcd.
 func (h *hostedEtcd) validateClientPods(client *HostedEtcdClient, path *field.Path) field.ErrorList {
 	selector, workload, account := path.Child("selector"), path.Child("workload"), path.Child("serviceAccountName")
 	var errs field.ErrorList

@@ -78,7 +78,7 @@ func validateEndpointMember(party *RelyingParty, member string, path *field.Path
 	return nil
 }
 
-// membersOf are the names of the members of a party that are written in the configuration.
+// membersOf returns the names of the members of a party that the configuration lists.
 func membersOf(party *RelyingParty) []string {
 	if len(party.Members) == 0 {
 		return []string{party.Name}
@@ -86,8 +86,7 @@ func membersOf(party *RelyingParty) []string {
 	return party.Members
 }
 
-// validateEndpointsOfMembers requires that each member is probed, and that each leaf that it presents is seen at one of
-// its endpoints.
+// validateEndpointsOfMembers requires an endpoint for each member, and for each leaf that it presents.
 func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.ErrorList {
 	endpoints := party.Evidence.TLSProbe.Endpoints
 	members := membersOf(party)
@@ -120,7 +119,7 @@ func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.Err
 	return errs
 }
 
-// validateProof refuses what a probe cannot observe: a server only shows whose client certificates it accepts.
+// validateProof refuses what a probe cannot observe: a server shows only which client certificates it accepts.
 func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	switch proof := party.Evidence.TLSProbe.Proof; proof {
 	case ProofHandshake:
@@ -135,8 +134,8 @@ func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path
 	return nil
 }
 
-// validateAddress accepts the placeholder only as the whole host, because it is replaced by an address, which may be an
-// IPv6 address.
+// validateAddress accepts the placeholder only as the whole host, because an address replaces it, which may be of
+// IPv6.
 func validateAddress(address string, forEachNode bool, path *field.Path) field.ErrorList {
 	if address == "" {
 		return field.ErrorList{field.Required(path, "host:port")}

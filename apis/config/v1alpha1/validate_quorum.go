@@ -20,7 +20,6 @@ type restartedWorkload struct {
 	path *field.Path
 }
 
-// restartedOf are the workloads of a party.
 func restartedOf(party *RelyingParty, path *field.Path) []restartedWorkload {
 	if party.Evidence.WorkloadRollout == nil {
 		return nil
@@ -32,7 +31,8 @@ func restartedOf(party *RelyingParty, path *field.Path) []restartedWorkload {
 	return out
 }
 
-// quorums must run after the trust domains. Parties that have one workload restarted have it restarted once, so they have to agree.
+// quorums must run after the trust domains. A workload that several parties name is restarted once for all, so
+// they must agree.
 func (v *validator) quorums() {
 	first := map[Workload]restartedWorkload{}
 	for _, w := range v.restarted {
@@ -53,7 +53,7 @@ func (v *validator) quorums() {
 	}
 }
 
-// validatePodEndpoint accepts the address of a pod and a port: what a name of the tenant's leads to may be anything.
+// validatePodEndpoint accepts only {pod} and a port: a name that the tenant chooses could resolve to anything.
 func validatePodEndpoint(endpoint string, at *field.Path) field.ErrorList {
 	form := "https://" + PodPlaceholder + ":"
 	number, ok := strings.CutPrefix(endpoint, form)

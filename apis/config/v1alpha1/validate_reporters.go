@@ -13,7 +13,7 @@ import (
 // maxReporters bounds each list of accounts.
 const maxReporters = 64
 
-// everybody are accounts and groups that do not distinguish one caller from another.
+// everybody are accounts and groups that do not distinguish callers.
 var everybody = sets.New("system:anonymous", "system:authenticated", "system:unauthenticated", "system:serviceaccounts")
 
 // validateReporters expects at least one account.

@@ -21,7 +21,7 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 		return
 	}
 	r := rollout.StaticPod
-	// It becomes part of the names of pods and directories, and of labels.
+	// The name becomes part of the names of pods and directories, and of labels.
 	v.add(validateLabelName(r.Name, at.Child("name"))...)
 	v.add(validateSelector(&r.NodeSelector, at.Child("nodeSelector"))...)
 	if len(r.NodeSelector.MatchLabels)+len(r.NodeSelector.MatchExpressions) == 0 {
@@ -61,7 +61,7 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 	}
 }
 
-// quorum validates what all have in common; an endpoint is another one on nodes and on pods.
+// quorum validates everything except the endpoint, which differs between nodes and pods.
 func (v *validator) quorum(quorum *Quorum, at *field.Path) {
 	if quorum.ServerName != "" {
 		v.add(validateName(quorum.ServerName, at.Child("serverName"))...)
@@ -118,7 +118,7 @@ type rolledOutParty struct {
 	path   *field.Path
 }
 
-// rollouts must run last. A rollout can only be evidence for what it distributes: the bundles and leaves of the
+// rollouts must run last. A rollout is evidence only for what it distributes: the bundles and leaves of the
 // aggregate.
 func (v *validator) rollouts(spec *RotationConfigurationSpec, namespace string) {
 	aggregate, rollout := spec.Aggregate, spec.Rollout

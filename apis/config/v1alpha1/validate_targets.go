@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateTargetMembers validates a party with the evidence caBundle: its members are the objects of injectInto of the bundle,
-// each named KIND.NAME, and they present nothing.
+// validateTargetMembers validates a party with the evidence caBundle. Its members are the objects of injectInto of
+// the bundle, each named KIND.NAME, and they present nothing.
 func validateTargetMembers(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(set bool, name string) {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hooked makes the server of the domain web one that kube-apiserver calls too.
+// hooked adds kube-apiserver as a party that verifies the server of the domain web by caBundle.
 func hooked(mutate func(*TrustDomain, *RelyingParty)) func(*RotationConfigurationSpec) {
 	return func(c *RotationConfigurationSpec) {
 		web := &c.TrustDomains[0]

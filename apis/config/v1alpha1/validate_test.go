@@ -83,7 +83,7 @@ func TestValidateAccepts(t *testing.T) {
 	}
 }
 
-// summary is what the tables compare: type and path of every error, in order.
+// summary returns type and path of every error, in order.
 func summary(errs field.ErrorList) []string {
 	var out []string
 	for _, err := range errs {

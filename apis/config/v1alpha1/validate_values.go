@@ -102,8 +102,8 @@ func invalid(path *field.Path, value string, msgs []string) field.ErrorList {
 	return errs
 }
 
-// validateNodeName validates a name that contains the placeholder for the name of a node, once and only if the object
-// exists once for each node. The rest is validated with a typical node name in its place.
+// validateNodeName requires the placeholder for the node exactly once if the object exists once for each node, and
+// refuses it otherwise. It validates the rest with a typical node name.
 func validateNodeName(name string, forEachNode bool, path *field.Path, each func(string, *field.Path) field.ErrorList) field.ErrorList {
 	switch count := strings.Count(name, NodePlaceholder); {
 	case forEachNode && count != 1:

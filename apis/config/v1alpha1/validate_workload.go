@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxContentName is the longest name of an object that an annotation can end with: that of an annotation has 63 characters.
+// maxContentName is the longest object name that an annotation can end with: the name part of an annotation has at
+// most 63 characters.
 const maxContentName = 63
 
 // workloadKinds in the order in which they are offered.
 var workloadKinds = []WorkloadKind{Deployment, StatefulSet, DaemonSet}
 
-// validateStart: pods name what they start with in annotations.
+// validateStart requires pods, and a bundle whose name fits into an annotation of their template.
 func validateStart(party *RelyingParty, domain *declaredDomain, kind *field.Path) field.ErrorList {
 	errs := seenOnPods(party, kind)
 	if domain.verifiesAnything(party) && len(domain.bundle) > maxContentName {
@@ -26,7 +27,8 @@ func validateStart(party *RelyingParty, domain *declaredDomain, kind *field.Path
 	return errs
 }
 
-// validateStartLeaf: the pods of one template start with the same Secrets.
+// validateStartLeaf refuses leaves for each node: all pods of a template start with the same Secrets. The name
+// must fit into an annotation.
 func validateStartLeaf(leaf *Leaf, path *field.Path) field.ErrorList {
 	switch {
 	case leaf.ForEachNode != nil:
@@ -38,7 +40,7 @@ func validateStartLeaf(leaf *Leaf, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// unnamable says why no annotation can name the content of an object.
+// unnamable explains why no annotation can name the content of an object.
 func unnamable(kind, name string) string {
 	return fmt.Sprintf("pods name what they start with in annotations, and none can end with the name of %s/%s, which has more than %d characters",
 		kind, name, maxContentName)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// onStarted makes the party "server" one of pods that read their files only when they start.
+// onStarted gives the party "server" pods with the evidence workloadRollout.
 func onStarted(mutate func(*RotationConfigurationSpec, *RelyingParty)) func(*RotationConfigurationSpec) {
 	return func(c *RotationConfigurationSpec) {
 		acknowledgedPods(func(p *RelyingParty) {
@@ -22,7 +22,7 @@ func onStarted(mutate func(*RotationConfigurationSpec, *RelyingParty)) func(*Rot
 	}
 }
 
-// rename gives the bundle and the leaf of the server names of their own.
+// rename changes the names of the bundle and of the leaf of the server.
 func rename(c *RotationConfigurationSpec, p *RelyingParty, bundle, leaf string) {
 	domain := &c.TrustDomains[0]
 	domain.Bundle.ConfigMapName, domain.Leaves[0].SecretName = bundle, leaf
@@ -89,7 +89,7 @@ func TestValidateWorkloadRollout(t *testing.T) {
 	})
 }
 
-// workloads have no quorum.
+// workloads returns workloads without a quorum.
 func workloads(named ...Workload) []RestartedWorkload {
 	var out []RestartedWorkload
 	for _, w := range named {

@@ -23,14 +23,14 @@ import (
 	clientmetrics "k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as the program does
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the program
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection"
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
 
-// ofLibraries are the metrics of the libraries that alerts and dashboard use, with their kinds.
+// ofLibraries are the metrics of the libraries that the alerts and the dashboard use, with their kinds.
 var ofLibraries = map[string]string{
 	"apiserver_request_total":              "counter",
 	"leader_election_master_status":        "gauge",
@@ -41,7 +41,7 @@ var ofLibraries = map[string]string{
 	"workqueue_depth":                      "gauge",
 }
 
-// useTheLibraries as the programs do: metrics are registered with the first use.
+// useTheLibraries uses them as the programs do. Some metrics are registered only by the first use.
 func useTheLibraries(t *testing.T) {
 	t.Helper()
 	endpoints.Register()
@@ -55,8 +55,8 @@ func useTheLibraries(t *testing.T) {
 	must(t, err)
 }
 
-// TestMetricsAreListed: testdata/metrics.txt has each metric with its kind and labels. What is drawn and alerted on is held to it
-// (hack/tools/prometheus), so whoever renames a metric hears of it there.
+// TestMetricsAreListed compares all metrics with testdata/metrics.txt, by kind and labels. hack/tools/prometheus
+// checks alerts and dashboard against this file, so it finds uses of a renamed metric.
 func TestMetricsAreListed(t *testing.T) {
 	useTheLibraries(t)
 	registered, ok := legacyregistry.Registerer().(prometheus.Collector)

@@ -30,7 +30,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// boundedLabels are the labels that a metric of ours may have, each with what bounds its values.
+// boundedLabels are the labels that our metrics may have, each with what bounds its values.
 var boundedLabels = map[string]string{
 	"namespace":    "those with a configuration, in which the cluster's owner has opted in",
 	"trust_domain": "128 of a namespace at most",
@@ -51,14 +51,14 @@ var boundedLabels = map[string]string{
 	"source":       "what is read, constants",
 }
 
-// described collects the descriptions of what is registered.
+// described collects the descriptions of registered metrics.
 type described struct {
 	metrics.KubeRegistry
 
 	all []description
 }
 
-// description of a metric. What is collected at the moment of a scrape is a gauge.
+// description of a metric. A metric that is collected at the scrape is a gauge.
 type description struct {
 	name, kind string
 	labels     []string
@@ -103,19 +103,18 @@ func (d *described) add(kind string, describe func(chan<- *prometheus.Desc)) {
 	for desc := range ch {
 		parts := variable.FindStringSubmatch(desc.String())
 		if parts == nil {
-			// No label is named like that, so a test says so.
+			// No known label equals the whole description, so TestMetricsHaveBoundedLabels fails.
 			parts = []string{"", "", desc.String()}
 		}
 		d.all = append(d.all, description{parts[1], kind, strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' })})
 	}
 }
 
-// quiet is an inventory that nothing is asked of.
+// quiet is an inventory without any change.
 type quiet struct{ projection.Inventory }
 
 func (quiet) OnChange(func(string)) {}
 
-// ofThePrograms are the metrics that the programs register.
 func ofThePrograms(t *testing.T) []description {
 	t.Helper()
 	d := &described{}
@@ -151,7 +150,6 @@ func ofThePrograms(t *testing.T) []description {
 	return d.all
 }
 
-// TestMetricsHaveBoundedLabels: every label of every metric is one whose values are bounded, and known.
 func TestMetricsHaveBoundedLabels(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range ofThePrograms(t) {

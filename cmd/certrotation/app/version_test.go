@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// TestVersion runs the command in a process of its own, because --version ends the process.
+// TestVersion runs the command in a child process, because --version ends the process.
 func TestVersion(t *testing.T) {
 	if args := os.Getenv("CERTROTATION_TEST_VERSION"); args != "" {
 		command := NewCommand()

@@ -41,13 +41,13 @@ spec:
     - {name: servers, verifies: {usages: [ClientAuth]}, forEachNode: {matchLabels: {role: web}}, presents: ["web-{node}"], evidence: {kind: acknowledgement}}
 `
 
-// cluster is a shell over a namespace in which things were before certrotation came.
+// cluster is a shell over a namespace with objects that existed before certrotation.
 type cluster struct {
 	*shell
 
-	// versions are those of the objects at the beginning, by name.
+	// versions are the initial resource versions of the objects, by name.
 	versions map[string]string
-	// may says whether the caller has a right; nil for every right.
+	// may reports whether the caller has a right. If it is nil, the caller has every right.
 	may func(a *authorizationv1.ResourceAttributes) bool
 }
 
@@ -102,7 +102,7 @@ func newCluster(t *testing.T, managed bool) *cluster {
 	return c
 }
 
-// refuses has a fault befall the patches of the Secrets that are named, or of all.
+// refuses injects a fault into patches of the named Secrets, or of all Secrets.
 func (c *cluster) refuses(fault apifake.Fault, names ...string) {
 	c.api.Fault = func(r *apifake.Request) apifake.Fault {
 		if r.Verb == "patch" && r.Resource.Resource == "secrets" && (len(names) == 0 || slices.Contains(names, r.Name)) {
@@ -112,7 +112,7 @@ func (c *cluster) refuses(fault apifake.Fault, names ...string) {
 	}
 }
 
-// patches are those of the API server as "resource/name".
+// patches returns the patches that the API server received, as "resource/name".
 func (c *cluster) patches() []string {
 	var out []string
 	for _, action := range c.api.Actions() {
@@ -259,7 +259,7 @@ func TestAdoptIsRefused(t *testing.T) {
 	newCluster(t, true).refused(t, "takes the name of one RotationConfiguration", "adopt")
 }
 
-// TestAdoptGoesOn: one object that is refused is named, and the others are adopted.
+// TestAdoptGoesOn: the command names the object whose patch is refused, and adopts the others.
 func TestAdoptGoesOn(t *testing.T) {
 	c := newCluster(t, true)
 	c.refuses(apifake.Conflict, "web-signer")

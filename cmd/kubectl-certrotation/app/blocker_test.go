@@ -15,8 +15,7 @@ import (
 	"certrotation.dev/registry/view/projection"
 )
 
-// TestBlockersReadAlike: the model, which writes conditions and events, the API, its table and the plugin name the same blocker
-// by the same text.
+// TestBlockersReadAlike: conditions and events, the API, its table and the plugin use the same text for a blocker.
 func TestBlockersReadAlike(t *testing.T) {
 	for name, tc := range map[string]struct {
 		blocker    trust.Blocker
@@ -62,7 +61,8 @@ func TestBlockersReadAlike(t *testing.T) {
 	}
 }
 
-// TestRolloutBlockersReadAlike: what a rollout waits for is told on a signer as in its own conditions and events.
+// TestRolloutBlockersReadAlike: the plugin shows a blocker of a rollout with the text of the rollout's own
+// conditions.
 func TestRolloutBlockersReadAlike(t *testing.T) {
 	for name, tc := range map[string]struct {
 		blocker rollout.Blocker
@@ -84,7 +84,7 @@ func TestRolloutBlockersReadAlike(t *testing.T) {
 	}
 }
 
-// served is what the plugin gets of a blocker.
+// served converts a blocker to the version that the plugin reads.
 func served(t *testing.T, in *certrotation.Blocker) *v1alpha1.Blocker {
 	t.Helper()
 	out := &v1alpha1.Blocker{}

@@ -32,7 +32,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// testNow is the time of everything that does not move.
+// testNow is the time of all tests without a moving clock.
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Fingerprints of the two CAs.
@@ -43,7 +43,7 @@ var (
 
 // shell runs command lines of the plugin.
 type shell struct {
-	// api is what the command line talks to, nil for what its flags say.
+	// api answers the command. It is nil if only the flags matter.
 	api         *apifake.Server
 	clock       clock.WithTicker
 	width       int
@@ -85,7 +85,7 @@ func (s *shell) ok(t *testing.T, args ...string) string {
 	return s.out.String()
 }
 
-// answer has the server answer a subresource; requests are kept in its actions.
+// answer sets the reply of a subresource. The actions of the client record the requests.
 func (s *shell) answer(subresource string, reply runtime.Object, err error) {
 	s.api.Answer("certificaterotations/"+subresource, func(*apifake.Request) (runtime.Object, error) { return reply, err })
 }
@@ -144,7 +144,7 @@ func at(d time.Duration) *metav1.Time {
 	return &out
 }
 
-// signer in the stage Stable, with the parties server and clients.
+// signer returns a signer in the stage Stable, with the parties server and clients.
 func signer(edits ...func(*v1alpha1.CertificateRotation)) *v1alpha1.CertificateRotation {
 	o := &v1alpha1.CertificateRotation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "service-signer"},
@@ -172,7 +172,7 @@ func edited(o *v1alpha1.CertificateRotation, edits []func(*v1alpha1.CertificateR
 	return o
 }
 
-// distributing is the edit of a signer whose next CA is trusted by all members but client-b.
+// distributing edits a signer: all members but client-b trust its next CA.
 func distributing(o *v1alpha1.CertificateRotation) {
 	inStage(v1alpha1.StageDistributing)(o)
 	o.Status.Next = certificate(newCA, "CN=service@2", newCA)
@@ -190,7 +190,7 @@ func inStage(stage v1alpha1.Stage) func(*v1alpha1.CertificateRotation) {
 	}
 }
 
-// promoted is the edit of a signer whose new CA is active.
+// promoted edits a signer: its new CA is active.
 func promoted(o *v1alpha1.CertificateRotation) {
 	o.Status.Certificate = certificate(newCA, "CN=service@2", newCA)
 	o.Status.Previous = []v1alpha1.Certificate{*certificate(oldCA, "CN=service@1", oldCA)}

@@ -26,7 +26,7 @@ type utcClock struct{ clock.RealClock }
 
 func (utcClock) Now() time.Time { return time.Now().UTC() }
 
-// scene is a command that runs while the test changes what the server holds.
+// scene is a running command. Meanwhile the test changes the objects on the server.
 type scene struct {
 	*shell
 
@@ -35,7 +35,7 @@ type scene struct {
 	code chan int
 }
 
-// begin starts a command in a synctest bubble, where time passes only while everybody waits.
+// begin starts a command in a synctest bubble. Time passes there only while all goroutines wait.
 func begin(t *testing.T, s *shell, args ...string) *scene {
 	t.Helper()
 	s.clock = utcClock{}
@@ -60,7 +60,6 @@ func (sc *scene) after(d time.Duration, objects ...runtime.Object) {
 
 var rotations = v1alpha1.SchemeGroupVersion.WithResource("certificaterotations")
 
-// exits waits for the end of the command.
 func (sc *scene) exits(want int) {
 	sc.t.Helper()
 	if got := <-sc.code; got != want {
@@ -69,7 +68,7 @@ func (sc *scene) exits(want int) {
 	sc.stop()
 }
 
-// play is a whole rotation with one member that is late. The changes fall between the seconds at which a terminal is
+// play is a whole rotation with one late member. The changes fall between the seconds at which a terminal is
 // redrawn.
 func (sc *scene) play() {
 	sc.after(500*time.Millisecond, signer(func(o *v1alpha1.CertificateRotation) {
@@ -117,7 +116,7 @@ func TestRotateWait(t *testing.T) {
 func TestWaitSurvives(t *testing.T) {
 	tests := []struct {
 		name string
-		// down is what befalls reads while the server restarts.
+		// down is the fault of reads while the server restarts.
 		down apifake.Fault
 		want string
 	}{

@@ -9,7 +9,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// TestRemarksSayWhatIsTakenForGranted: that nothing is asked of a member is another matter than what its evidence assumes.
+// TestRemarksSayWhatIsTakenForGranted: the text tells missing evidence from evidence that rests on an assumption.
 func TestRemarksSayWhatIsTakenForGranted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		member v1alpha1.MemberStatus

@@ -157,7 +157,7 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
-// TestAcknowledgeOfPodFromOutside shows what the server says: who may report, and from where.
+// TestAcknowledgeOfPodFromOutside: the plugin prints the refusal of the server, which tells where to report from.
 func TestAcknowledgeOfPodFromOutside(t *testing.T) {
 	s := newShell(t)
 	const refusal = `clients/web-7d9f-x2x4k is a pod, and reports for itself alone: the credential of "ada" is bound to no pod of namespace demo; ` +

@@ -36,7 +36,7 @@ func stableDomain(namespace string) []runtime.Object {
 	return []runtime.Object{s, l}
 }
 
-// stuckRollout is the edit of a signer that does not rotate while its rollout is stuck.
+// stuckRollout edits a signer: no rotation is in flight, and its rollout is stuck.
 func stuckRollout(o *v1alpha1.CertificateRotation) {
 	since := func(c metav1.Condition, ago time.Duration) metav1.Condition {
 		c.LastTransitionTime = *at(-ago)
@@ -52,7 +52,7 @@ func stuckRollout(o *v1alpha1.CertificateRotation) {
 	o.Status.Blockers = []v1alpha1.Blocker{{Member: "n2", Object: "Node/n2", Reason: "StaticPodPending", Message: "its pod is not Ready", Since: at(-25 * time.Minute)}}
 }
 
-// decided is the edit of a signer of whose members little is known.
+// decided edits a signer: the evidence of most of its members is missing.
 func decided(o *v1alpha1.CertificateRotation) {
 	m := o.Status.Members
 	m[0].VerifiesNothing, m[0].Trusted = true, false

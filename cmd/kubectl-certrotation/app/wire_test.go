@@ -25,12 +25,12 @@ import (
 
 const collection = "/apis/certrotation.dev/v1alpha1/namespaces/demo/certificaterotations"
 
-// script is what is said over the wire, watch by watch; it has no objects.
+// script answers each watch in turn over HTTP. It stores no objects.
 type script struct {
 	t *testing.T
 
 	mu sync.Mutex
-	// watches answer the watch requests in order; the last answers all that follow.
+	// watches answer the watch requests in order. The last one answers all later requests.
 	watches []func(*stream)
 	// selectors of the watches and lists, in order.
 	selectors []string
@@ -91,7 +91,7 @@ func (s *stream) send(event string, object runtime.Object) {
 }
 
 func encode(w http.ResponseWriter, value any) {
-	// A client that has gone is the script's intention.
+	// Ignore the error: some scripts close the connection.
 	_ = json.NewEncoder(w).Encode(value)
 }
 
@@ -112,7 +112,7 @@ func gone() *metav1.Status {
 	}
 }
 
-// remote is a shell whose client is made from kubectl's flags.
+// remote returns a shell whose client is made from kubectl's flags.
 func remote(t *testing.T) *shell {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -121,8 +121,8 @@ func remote(t *testing.T) *shell {
 	return s
 }
 
-// TestWaitOverTheWire meets, in this order: a connection that breaks, a 410 as the answer to a watch, and a 410 inside a
-// watch after a restart of the server.
+// TestWaitOverTheWire covers a connection that breaks, then a 410 as the answer to a watch. At the end the server
+// restarts and sends a 410 inside a watch.
 func TestWaitOverTheWire(t *testing.T) {
 	a := &script{t: t, watches: []func(*stream){
 		func(s *stream) {

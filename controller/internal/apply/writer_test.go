@@ -32,14 +32,14 @@ func configMap(version, value string) *corev1.ConfigMap {
 	}
 }
 
-// server answers the requests of a Writer, whose writes are counted.
+// server answers the requests of a Writer and counts its writes.
 type server struct {
 	*apifake.Server
 
 	writes []string
 }
 
-// newServer has what was there before, at its version.
+// newServer stores an object at its resource version, unless it is nil.
 func newServer(t *testing.T, there *corev1.ConfigMap) *server {
 	t.Helper()
 	s := &server{Server: apifake.New(t, clock.RealClock{})}
@@ -159,7 +159,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestDeleteIsOfWhatWasSeen looks at what a deletion asks the API server to compare.
+// TestDeleteIsOfWhatWasSeen checks the preconditions of a deletion.
 func TestDeleteIsOfWhatWasSeen(t *testing.T) {
 	s := newServer(t, configMap("7", "old"))
 	var asked *metav1.Preconditions

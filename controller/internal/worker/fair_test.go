@@ -32,8 +32,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestSilenceOfOneNamespace: ten thousand keys of silent namespaces, each of which takes the whole of its deadline, are in
-// the queue when a key of another namespace is added. It begins within the time that the package states.
+// TestSilenceOfOneNamespace: ten thousand keys of silent namespaces are queued, and each uses its whole deadline.
+// Work on a key of another namespace begins within the documented time.
 func TestSilenceOfOneNamespace(t *testing.T) {
 	const deadline = time.Minute
 	for _, tc := range []struct {
@@ -89,8 +89,8 @@ func TestSilenceOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost: however keys come, all of them are worked on, each by one worker at a time, no namespace by more than its
-// share, and none is left asleep.
+// TestNothingIsLost: in any order of arrival, each key is processed, by one worker at a time. No namespace exceeds
+// its share of workers, and none is forgotten.
 func TestNothingIsLost(t *testing.T) {
 	property.Check(t, func(rt *rapid.T) {
 		workers := rapid.IntRange(1, 5).Draw(rt, "workers")
@@ -153,7 +153,7 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-// TestTurnsForgetNamespaces: what has no keys and no workers costs nothing.
+// TestTurnsForgetNamespaces: a namespace without keys and workers uses no memory.
 func TestTurnsForgetNamespaces(t *testing.T) {
 	turns := newTurns(namespaceOf, 1)
 	for i := range 100 {

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/controller/internal/apply"
 )
 
-// bench runs a Queue whose work is what do says, and notes when a key was worked on.
+// bench runs a Queue that works by do, and records when it worked on each key.
 type bench struct {
 	*Queue[string]
 
@@ -48,7 +48,6 @@ func (b *bench) worked(key string) []time.Duration {
 	return b.times[key]
 }
 
-// run works for a time, and then ends.
 func (b *bench) run(t *testing.T, long time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), long)
@@ -81,7 +80,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// failing fails the first attempts.
+// failing returns an error for the first attempts.
 func failing(attempts int, err error) func(attempt int) error {
 	return func(attempt int) error {
 		if attempt <= attempts {
@@ -98,7 +97,7 @@ func panicking(attempt int) error {
 	return nil
 }
 
-// TestPanicStopsNobodyElse has one key panic for ever while another one is worked on.
+// TestPanicStopsNobodyElse: one key always panics, and another one is still processed.
 func TestPanicStopsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(func(_ context.Context, key string, _ int) error {
@@ -140,7 +139,7 @@ func TestDoNamesWhatItIsAbout(t *testing.T) {
 	}
 }
 
-// TestEndFinishesWhatHasBegun ends the workers while one works: it returns when that is done, and begins nothing else.
+// TestEndFinishesWhatHasBegun: when the queue ends, the work in progress completes and no other begins.
 func TestEndFinishesWhatHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finished := false

@@ -24,12 +24,12 @@ func pair(t *testing.T) *machine {
 	return m
 }
 
-// writeManifest is what somebody else does to the directory of manifests.
+// writeManifest writes a manifest as another program does.
 func (m *machine) writeManifest(name, text string) {
 	(&durable.Writer{FS: m.manifests}).File(name, []byte(text))
 }
 
-// foreignManifest is one that mounts no directory of a revision, as kubeadm writes them.
+// foreignManifest is a manifest that mounts no directory of a revision, as kubeadm writes them.
 const foreignManifest = `apiVersion: v1
 kind: Pod
 metadata: {name: x}
@@ -113,7 +113,7 @@ func TestInstallRefusesForACompanion(t *testing.T) {
 	}
 }
 
-// TestPruneKeepsWhatAnyManifestNames: etcd-pod-3, 4 and 5 are there, and 5 runs.
+// TestPruneKeepsWhatAnyManifestNames starts with etcd-pod-3, 4 and 5, of which 5 runs.
 func TestPruneKeepsWhatAnyManifestNames(t *testing.T) {
 	a, b, c := authorities[0](), authorities[1](), authorities[2]()
 	tests := []struct {

@@ -15,15 +15,15 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// story is what a node goes through while the power may go.
+// story is an operation on a node. The test may cut the power during act.
 type story struct {
 	name string
-	// accompanied says that the node has a second static pod.
+	// accompanied is true if the node has a second static pod.
 	accompanied bool
-	// before is done in peace.
+	// before prepares the node, without a loss of power.
 	before func(t *testing.T, m *machine)
 	act    func(t *testing.T, m *machine) error
-	// from and to are {revision of the manifest, generation of the pointer}, before and after.
+	// from and to are {revision of the manifest, generation of the pointer} before and after act.
 	from, to [2]int
 }
 
@@ -63,7 +63,7 @@ func stories() []story {
 	}
 }
 
-// outcomes are what may be left of changes that were not synced: some for sure, and some of so many seeds from the first.
+// outcomes are the possible disks after a loss of power: some fixed ones, and one for each of a number of seeds.
 func outcomes(first uint64, seeds int) map[string]func(m *machine) *machine {
 	out := map[string]func(*machine) *machine{
 		"nothing unsynced is left": func(m *machine) *machine {
@@ -85,7 +85,7 @@ func outcomes(first uint64, seeds int) map[string]func(m *machine) *machine {
 	return out
 }
 
-// cutAt cuts the power at operation n of everything that follows.
+// cutAt cuts the power at operation n, counted from here.
 func (m *machine) cutAt(n int) {
 	m.power.operations = 0
 	m.power.fails = func(i int) error {
@@ -96,11 +96,11 @@ func (m *machine) cutAt(n int) {
 	}
 }
 
-// TestPowerLoss cuts the power at each operation of each story, brings it back with what may be on the disk then, and has
-// the story told again, with another cut in it.
+// TestPowerLoss cuts the power at each operation of each story. It repeats the story on each possible disk, with
+// another cut.
 func TestPowerLoss(t *testing.T) { losePower(t, 1) }
 
-// TestExtendedPowerLoss does so with more of what may be on the disk.
+// TestExtendedPowerLoss does this with more possible disks.
 func TestExtendedPowerLoss(t *testing.T) { losePower(t, 6) }
 
 func losePower(t *testing.T, seeds int) {
@@ -134,7 +134,7 @@ func losePower(t *testing.T, seeds int) {
 	}
 }
 
-// check wants the old or the new state, also after another cut, and the new one after a run in peace.
+// check wants the old or the new state, also after another cut, and the new state after an undisturbed run.
 func (s story) check(t *testing.T, m *machine, when string, cut int) {
 	t.Helper()
 	s.isWhole(t, m, when)
@@ -147,7 +147,7 @@ func (s story) check(t *testing.T, m *machine, when string, cut int) {
 	if err := s.act(t, m); err != nil {
 		t.Fatalf("%s: run again: %v", when, err)
 	}
-	// What the run says is done has to last.
+	// What a completed run wrote must last.
 	m = m.restart(func() bool { return false }, func([]byte) []byte { return nil })
 	for _, pod := range m.layout.Pods() {
 		if r, g := m.numbersOf(t, pod); [2]int{r, g} != s.to {
@@ -179,7 +179,7 @@ func (s story) isWhole(t *testing.T, m *machine, when string) {
 	}
 }
 
-// TestFullDisk has each operation fail once, with the next ones fine, as on a disk that is full or has a bad sector.
+// TestFullDisk makes each operation fail once, as on a full disk or a bad sector.
 func TestFullDisk(t *testing.T) {
 	errFull := errors.New("no space left on device")
 	for _, s := range stories() {

@@ -22,7 +22,7 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// realNode is on the disk of the machine that runs the test; its manifests mount the paths of a real node.
+// realNode is a node on a real disk. Its manifests mount the paths of a real node.
 func realNode(tb testing.TB) *Node {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -50,7 +50,7 @@ func TestRealDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Damage, so that an exchange is needed.
+	// The damage requires an exchange.
 	r := request(5, content(b, a, b))
 	for range 2 {
 		if _, err := node.Install(t.Context(), r); err != nil {
@@ -105,8 +105,8 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
-// TestConcurrentInstallers has all revisions installed at once, by nodes of their own, as processes would: at each moment
-// what is installed is whole and never goes back, and at the end it is the last one.
+// TestConcurrentInstallers installs all revisions at once, as separate processes do. At any time the installed
+// content is whole and never older than before. The last revision remains.
 func TestConcurrentInstallers(t *testing.T) {
 	a, b := authorities[0](), authorities[1]()
 	first := realNode(t)
@@ -137,7 +137,7 @@ func TestConcurrentInstallers(t *testing.T) {
 			open = false
 		default:
 		}
-		// A reader holds no lock, so between its look at the manifest and at the pointer both may be newer; never older.
+		// A reader holds no lock. Between its reads of manifest and pointer, both may become newer, but not older.
 		installed, err := first.Installed()
 		if errors.Is(err, nodepod.ErrNotInstalled) {
 			continue
@@ -170,7 +170,8 @@ func TestBusy(t *testing.T) {
 	if _, err := node.Prune(ctx, nil, 1); !errors.Is(err, durable.ErrBusy) {
 		t.Errorf("Prune: %v", err)
 	}
-	// Somebody removes the file: the next one must not be content with a lock on a file that has no name.
+	// The lock file is removed while it is locked. The next caller must not accept a lock on a file without a
+	// name.
 	if err := os.Remove(filepath.Join(node.layout.ResourceDirectory, "etcd-pod.lock")); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestLinksOut: neither reading nor writing follows a link out of the directories.
+// TestLinksOut: neither reads nor writes follow a link out of the directories.
 func TestLinksOut(t *testing.T) {
 	node := realNode(t)
 	outside := t.TempDir()
@@ -236,7 +237,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkInstall measures on the disk of TMPDIR: 3 pairs and 2 bundles, as a member of etcd has them.
+// BenchmarkInstall installs 3 pairs and 2 bundles, as an etcd member has them, on the disk of TMPDIR.
 func BenchmarkInstall(b *testing.B) {
 	a := authorities[0]()
 	for _, bench := range []struct {

@@ -23,7 +23,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// now is the moment in which all test certificates are made.
+// now is the time of all test certificates.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -66,7 +66,7 @@ func newLeaf(signer *pki.Pair) *pki.Pair {
 	}, now))
 }
 
-// newIntermediate is an authority that another one has signed.
+// newIntermediate returns an authority signed by root.
 func newIntermediate(root *pki.Pair) *pki.Pair {
 	parse := func(p *pki.Pair) (*x509.Certificate, crypto.Signer) {
 		block, _ := pem.Decode(must(p.KeyPEM()))
@@ -80,7 +80,7 @@ func newIntermediate(root *pki.Pair) *pki.Pair {
 	return must(pki.ParsePair(must(pki.ParseCertificate(der)).PEM(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 }
 
-// content with a leaf of one authority and the trust in some.
+// content returns a content with a leaf of signer and a bundle of the trusted authorities.
 func content(signer *pki.Pair, trusted ...*pki.Pair) nodepod.Content {
 	leaf := newLeaf(signer)
 	var bundle []byte
@@ -106,7 +106,7 @@ func request(n int, c nodepod.Content) Request {
 		Companions: map[string]*configv1alpha1.PermittedPod{companion: permitted()}}
 }
 
-// companion is a second static pod of the node, and accompanied the layout with it, by the names that kubeadm gives.
+// companion is a second static pod of the node. accompanied is the layout with it, with kubeadm's names.
 const companion = "kube-apiserver"
 
 func accompanied() nodepod.Layout {
@@ -115,13 +115,13 @@ func accompanied() nodepod.Layout {
 	return out
 }
 
-// together is a content with the template of the companion.
+// together adds the template of the companion to a content.
 func together(c nodepod.Content) nodepod.Content {
 	c.Companions = map[string][]byte{companion: []byte(strings.ReplaceAll(string(c.PodTemplate), "name: etcd}", "name: "+companion+"}"))}
 	return c
 }
 
-// machine is a node whose disk is in memory.
+// machine is a node with its disk in memory.
 type machine struct {
 	*Node
 	power *supply
@@ -140,7 +140,7 @@ func machineOf(resources, manifests *memory, power *supply) *machine {
 	return &machine{power: power, Node: &Node{layout: layout, resources: resources, manifests: manifests}}
 }
 
-// restart is the machine after a loss of power.
+// restart returns the machine after a loss of power.
 func (m *machine) restart(survives func() bool, torn func([]byte) []byte) *machine {
 	power := &supply{}
 	out := machineOf(m.resources.(*memory).afterPowerLoss(power, survives, torn), m.manifests.(*memory).afterPowerLoss(power, survives, torn), power)
@@ -148,7 +148,7 @@ func (m *machine) restart(survives func() bool, torn func([]byte) []byte) *machi
 	return out
 }
 
-// clone is the machine with everything synced.
+// clone returns the machine with everything synced.
 func (m *machine) clone() *machine {
 	return m.restart(func() bool { return true }, func(data []byte) []byte { return data })
 }
@@ -162,13 +162,13 @@ func (m *machine) mustInstall(t *testing.T, r Request) Result {
 	return result
 }
 
-// numbers says what is installed: revision of the manifest, generation of the pointer; zeros for nothing.
+// numbers returns the revision of the manifest and the generation of the pointer, zeros if nothing is installed.
 func (m *machine) numbers(t *testing.T) (int, int) {
 	t.Helper()
 	return m.numbersOf(t, m.layout)
 }
 
-// numbersOf says it of one of the static pods.
+// numbersOf returns these numbers of one static pod.
 func (m *machine) numbersOf(t *testing.T, pod nodepod.Layout) (int, int) {
 	t.Helper()
 	installed, err := pod.ReadInstalled(m.resources, m.manifests)
@@ -181,7 +181,7 @@ func (m *machine) numbersOf(t *testing.T, pod nodepod.Layout) (int, int) {
 	return installed.Manifest.Revision, installed.Generation.Number
 }
 
-// defects are all that the disk has.
+// defects returns all defects of the disk, and leftovers.
 func (m *machine) defects(t *testing.T) nodepod.Defects {
 	t.Helper()
 	return defectsOf(t, m.Node)

@@ -115,8 +115,8 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// TestInstallOfExpiredLeaves installs leaves that are valid for an hour over others that were made ten hours later, or
-// earlier, or over nothing.
+// TestInstallOfExpiredLeaves installs leaves that are valid for an hour: over leaves that are ten hours newer,
+// over older ones, or over nothing.
 func TestInstallOfExpiredLeaves(t *testing.T) {
 	a := authorities[0]()
 	made := func(at time.Time) nodepod.Content {
@@ -204,8 +204,8 @@ func addPair(c *nodepod.Content, p *pki.Pair) {
 	c.Secrets["x"] = map[string][]byte{"tls.crt": p.CertPEM(), "tls.key": must(p.KeyPEM())}
 }
 
-// TestRollback: the manifest of an earlier revision, put back by hand, brings its own certificates; then the installer goes
-// on from there.
+// TestRollback puts back the manifest of an earlier revision by hand. It uses its own certificates, and the
+// installer continues from there.
 func TestRollback(t *testing.T) {
 	a, b := authorities[0](), authorities[1]()
 	m := newMachine()
@@ -230,7 +230,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRepair: what is damaged is whole after the same revision was installed again.
+// TestRepair: installing the same revision again repairs all damage.
 func TestRepair(t *testing.T) {
 	a := authorities[0]()
 	r := request(1, content(a, a))
@@ -282,7 +282,7 @@ func TestRepair(t *testing.T) {
 
 func node(m *memory, name string) *inode { return must(m.find(name)) }
 
-// TestForeignManifest: a manifest that the installer has not made is replaced.
+// TestForeignManifest: a manifest of another program is replaced.
 func TestForeignManifest(t *testing.T) {
 	for name, text := range map[string]string{
 		"no YAML": "{", "another pod": "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n",
@@ -301,7 +301,7 @@ func TestForeignManifest(t *testing.T) {
 	}
 }
 
-// TestNameIsTaken: what is no directory where one has to be is left alone and named.
+// TestNameIsTaken: a link in the place of a directory is kept, and the error names it.
 func TestNameIsTaken(t *testing.T) {
 	for _, name := range []string{"etcd-pod-1", path.Join("etcd-pod-1", "generation-1")} {
 		t.Run(name, func(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// errPowerLoss is what each operation returns after the power was cut.
+// errPowerLoss is the error of each operation after the power is cut.
 var errPowerLoss = errors.New("the power is gone")
 
-// supply counts the operations that write, in all trees of a machine, and fails from one of them on.
+// supply counts the write operations in all trees of a machine, and can make them fail.
 type supply struct {
 	operations int
 	// fails returns the error of operation n, counted from 1.
@@ -37,24 +37,24 @@ func (s *supply) use() error {
 	return s.fails(s.operations)
 }
 
-// inode is a file, a link or a directory. What was synced is kept apart from what a process sees.
+// inode is a file, a link or a directory. It separates what is synced from what a process sees.
 type inode struct {
 	mode   fs.FileMode
 	data   []byte
 	target string
 	names  map[string]*inode
 
-	// lasting is true once the data of a file were synced, or the directory that a link is in.
+	// lasting is true once the data of a file are synced, or the directory of a link.
 	lasting bool
-	// onDisk are the synced names of a directory, pending the changes since.
+	// onDisk are the synced names of a directory, and pending the changes since then.
 	onDisk  map[string]*inode
 	pending []change
 }
 
-// change of names in one directory: all of it happens, or none.
+// change of names in one directory. It is atomic.
 type change map[string]*inode
 
-// memory is a file system that forgets at a loss of power what was not synced.
+// memory is a file system that loses unsynced data at a loss of power.
 type memory struct {
 	root  *inode
 	power *supply
@@ -181,7 +181,7 @@ func (m *memory) Exchange(a, b string) error {
 	})
 }
 
-// move gives from's inode the name to; remains says what the name from has then.
+// move gives the inode of from the name to. remains returns the inode that the name from then has.
 func (m *memory) move(from, to string, remains func(moved, replaced *inode) (*inode, error)) error {
 	if err := m.power.use(); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (m *memory) Open(name string) (fs.File, error) {
 	return &opened{Reader: bytes.NewReader(node.data), info: info{path.Base(name), node}}, nil
 }
 
-// opened is a file that is being read.
+// opened is a file open for reading.
 type opened struct {
 	*bytes.Reader
 	info info
@@ -296,8 +296,8 @@ func (i info) ModTime() time.Time { return time.Time{} }
 func (i info) IsDir() bool        { return i.node.mode.IsDir() }
 func (i info) Sys() any           { return nil }
 
-// afterPowerLoss returns what is found when the power is back. Of each change that was not synced, survives says whether it
-// made it to the disk; torn says how much of an unsynced file did.
+// afterPowerLoss returns the file system after a loss of power. survives reports whether an unsynced change
+// reached the disk, and torn returns what is left of an unsynced file.
 func (m *memory) afterPowerLoss(power *supply, survives func() bool, torn func(data []byte) []byte) *memory {
 	seen := map[*inode]*inode{}
 	var found func(*inode) *inode

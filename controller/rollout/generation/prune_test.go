@@ -16,7 +16,8 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// TestPrune starts from etcd-pod-1 {1,2}, etcd-pod-3 {3,4} and etcd-pod-5 {5,6,7}, of which 5 runs and points at 7.
+// TestPrune starts from etcd-pod-1 {1,2}, etcd-pod-3 {3,4} and etcd-pod-5 {5,6,7}, of which 5 runs and points at
+// 7.
 func TestPrune(t *testing.T) {
 	a, b, c := authorities[0](), authorities[1](), authorities[2]()
 	base := newMachine()

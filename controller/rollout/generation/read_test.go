@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// TestDefects damages what is installed in one way each, and wants it named, by ReadDisk and by Installed.
+// TestDefects damages the installed content in one way each. ReadDisk and Installed must name the defect.
 func TestDefects(t *testing.T) {
 	a, b := authorities[0](), authorities[1]()
 	const g = "etcd-pod-1/generation-1"
@@ -24,7 +24,7 @@ func TestDefects(t *testing.T) {
 		name   string
 		damage func(m *memory, w *durable.Writer)
 		want   []string // reason and path
-		// runs is true if what is installed is whole nevertheless.
+		// runs is true if the installed content is whole nevertheless.
 		runs bool
 	}{
 		{"nothing", func(*memory, *durable.Writer) {}, nil, true},

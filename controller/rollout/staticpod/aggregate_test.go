@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// aggregated is a world whose sources are an aggregate of one bundle and of a leaf for each node.
+// aggregated is a world whose sources are an aggregate of one bundle and one leaf per node.
 type aggregated struct {
 	*world
 
@@ -50,7 +50,7 @@ func newAggregated(t *testing.T, nodes int) *aggregated {
 	return w
 }
 
-// issue makes new leaves and has the inventory know them.
+// issue makes new leaves and updates the inventory.
 func (w *aggregated) issue() {
 	w.t.Helper()
 	w.domain.Leaves = nil
@@ -73,7 +73,7 @@ func (w *aggregated) issue() {
 	w.known()
 }
 
-// known has the inventory know the objects as they are.
+// known updates the inventory to the stored objects.
 func (w *aggregated) known() {
 	secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, "certs", metav1.GetOptions{})
 	if err != nil {
@@ -205,8 +205,8 @@ func TestNodeWhoseLeavesAreNotInTheRevision(t *testing.T) {
 	}
 }
 
-// TestNodeThatNoLeafIsFor adds a node that no leaf of the aggregate is for: nothing is mounted on it, least of all the keys
-// of the others.
+// TestNodeThatNoLeafIsFor adds a node without a leaf in the aggregate. Nothing is mounted on it, in particular no
+// keys of other nodes.
 func TestNodeThatNoLeafIsFor(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// nodeCopies are the nodes that have a Secret of their own of a revision.
+// nodeCopies returns the nodes with their own Secret of a revision.
 func (w *aggregated) nodeCopies(number int) []string {
 	w.t.Helper()
 	list, err := w.client.CoreV1().Secrets(testNamespace).List(w.ctx, metav1.ListOptions{})
@@ -33,7 +33,7 @@ func (w *aggregated) nodeCopies(number int) []string {
 	return out
 }
 
-// TestNothingWithoutAClass: no source is read, no revision is cut and no pod is made.
+// TestNothingWithoutAClass: without a class, the controller reads no source, cuts no revision and creates no pod.
 func TestNothingWithoutAClass(t *testing.T) {
 	w := newAggregated(t, 3)
 	class := w.class
@@ -63,7 +63,7 @@ func TestNothingWithoutAClass(t *testing.T) {
 	}
 }
 
-// TestPodThatTheClassDoesNotPermit never gets into a revision.
+// TestPodThatTheClassDoesNotPermit: such a pod gets into no revision.
 func TestPodThatTheClassDoesNotPermit(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)
@@ -85,7 +85,7 @@ func TestPodThatTheClassDoesNotPermit(t *testing.T) {
 	}
 }
 
-// TestNodeCopies: each node has one of its own; they go with their revision, those of nodes that are gone too.
+// TestNodeCopies: each node has its own copy. Pruning a revision deletes its copies.
 func TestNodeCopies(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)
@@ -108,7 +108,7 @@ func TestNodeCopies(t *testing.T) {
 	}
 }
 
-// TestReplacedCopies: what somebody has put in the place of a copy does not get to a node.
+// TestReplacedCopies: a copy that was replaced is not installed.
 func TestReplacedCopies(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)
@@ -145,7 +145,7 @@ func TestReplacedCopies(t *testing.T) {
 	}
 }
 
-// TestSecretsThatBelongOnNoNode are not revisioned, whoever asks for it.
+// TestSecretsThatBelongOnNoNode: such Secrets get into no revision, even if the configuration names them.
 func TestSecretsThatBelongOnNoNode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		secret corev1.Secret

@@ -47,8 +47,8 @@ func accompanied(t *testing.T, nodes int) *world {
 	return w
 }
 
-// TestRestartsTheStaticPodsOfANodeTogether: the machines fail the test when one restarts while the companion of another is
-// not ready, and it takes longer than its static pod.
+// TestRestartsTheStaticPodsOfANodeTogether: a companion takes longer than its static pod to become ready. The
+// machines fail the test if one restarts while the companion of another is not ready.
 func TestRestartsTheStaticPodsOfANodeTogether(t *testing.T) {
 	w := accompanied(t, 3)
 	var args []string
@@ -74,7 +74,8 @@ func TestRestartsTheStaticPodsOfANodeTogether(t *testing.T) {
 	}
 }
 
-// TestCompanionOfSomebodyElse: what has overwritten a companion is shown, and the next revision puts it right in its turn.
+// TestCompanionOfSomebodyElse: an overwritten companion is shown, and the next revision repairs it when it reaches
+// the node.
 func TestCompanionOfSomebodyElse(t *testing.T) {
 	w := accompanied(t, 3)
 	w.wantConverged(300)
@@ -90,7 +91,7 @@ func TestCompanionOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestBadTemplateOfACompanion never gets into a revision.
+// TestBadTemplateOfACompanion: a bad template gets into no revision.
 func TestBadTemplateOfACompanion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data map[string]string

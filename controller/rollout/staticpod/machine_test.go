@@ -20,41 +20,41 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// disk of a machine: the manifest, and the trust and leaf beside the pointer.
+// disk of a machine: the manifest, and the trust and leaf of its pointer.
 type disk struct {
 	manifest    int
 	hash        string
 	trust, leaf int
 }
 
-// machine is a node with a kubelet and a member of etcd.
+// machine is a node with a kubelet and an etcd member.
 type machine struct {
 	*world
 
 	name   string
 	uid    types.UID
 	number uint64
-	// kubelet and power say what works.
+	// kubelet and power tell what works.
 	kubelet, power bool
 	disk           disk
-	// runs is the restart hash of the process, "" if there is none; readyAt is when it is ready.
+	// runs is the restart hash of the process, "" without a process. readyAt is when it becomes ready.
 	runs    string
 	readyAt time.Time
-	// companionsReadyAt is when the companions are ready, which start with the process; companionsRun is "" unless they run
-	// something else.
+	// companionsReadyAt is when the companions become ready: they start with the process. companionsRun is set if
+	// they run something else.
 	companionsReadyAt time.Time
 	companionsRun     string
-	// replaced says that an installer has replaced the manifests, which kubelet has not seen.
+	// replaced is true if an installer replaced the manifests and kubelet has not seen it.
 	replaced bool
-	// restarting says that the process was restarted by a manifest and has not been ready since.
+	// restarting is true from a restart by a manifest until the process is ready.
 	restarting bool
 	restarts   int
-	// failures is how many installers fail from now on. A member with the trust bad never gets ready.
+	// failures is how many of the next installers fail. A member with the trust bad never becomes ready.
 	failures int
 	bad      int
-	// reported is what the Node object says.
+	// reported is the last reported state of the Node object.
 	reported string
-	// pods that run, by name, since when.
+	// pods are the start times of the running pods, by name.
 	pods map[string]time.Time
 }
 
@@ -68,14 +68,14 @@ func (w *world) addMachine(name string) *machine {
 	return m
 }
 
-// register makes the Node object, with a new UID.
+// register creates the Node object, with a new UID.
 func (m *machine) register() {
 	m.drop("nodes", m.name)
 	m.uid = types.UID(fmt.Sprintf("node-%s-%d", m.name, m.api.Version()))
 	m.report()
 }
 
-// replace is a new machine under the same name, with an empty disk.
+// replace makes it a new machine with the same name and an empty disk.
 func (m *machine) replace() {
 	m.disk, m.runs, m.restarting, m.kubelet, m.power = disk{}, "", false, true, true
 	m.pods = map[string]time.Time{}
@@ -83,15 +83,15 @@ func (m *machine) replace() {
 	m.register()
 }
 
-// up says whether the process works, apart from the others that it needs.
+// up reports whether the process works, apart from its peers.
 func (m *machine) up() bool {
 	return m.power && m.runs != "" && !m.clock.Now().Before(m.readyAt) && (m.bad == 0 || m.bad != m.disk.trust)
 }
 
-// ready is what the readiness probe says: the process reads linearizably.
+// ready is the result of the readiness probe: the process serves linearizable reads.
 func (m *machine) ready() bool { return m.up() && m.quorate() }
 
-// companionsReady is what their readiness probes say.
+// companionsReady is the result of their readiness probes.
 func (m *machine) companionsReady() bool {
 	return len(m.config.Companions) == 0 || !m.clock.Now().Before(m.companionsReadyAt)
 }
@@ -124,7 +124,7 @@ func (m *machine) report() {
 	})
 }
 
-// tick is what happens on the machine in a second.
+// tick advances the machine by one second.
 func (m *machine) tick() {
 	m.report()
 	if m.kubelet && m.power {
@@ -157,7 +157,7 @@ func (m *machine) runManifest() {
 	m.runs, m.readyAt, m.companionsReadyAt, m.companionsRun = m.disk.hash, m.clock.Now().Add(startup), m.clock.Now().Add(3*startup), ""
 }
 
-// mirror writes a mirror pod. Of a machine that does not report, the control plane says that its pod is not ready.
+// mirror writes a mirror pod. If the machine does not report, the control plane marks its pod as not ready.
 func (m *machine) mirror(name, hash string, isReady bool) {
 	old, err := m.client.CoreV1().Pods(testNamespace).Get(m.ctx, name, metav1.GetOptions{})
 	if m.runs == "" && err != nil {
@@ -187,7 +187,7 @@ func (m *machine) mirror(name, hash string, isReady bool) {
 	}
 }
 
-// runPods runs the pods that are bound to the machine: each takes two seconds.
+// runPods runs the pods that are bound to the machine. Each takes two seconds.
 func (m *machine) runPods() {
 	list, err := m.client.CoreV1().Pods(testNamespace).List(m.ctx, metav1.ListOptions{})
 	if err != nil {
@@ -231,7 +231,7 @@ func (m *machine) finish(pod *corev1.Pod) {
 	}}}
 }
 
-// install does what the installer does, with what is mounted into the pod.
+// install does the work of the installer, with the content mounted into the pod.
 func (m *machine) install(pod *corev1.Pod) error {
 	number, _ := nodepod.ParseNumber(pod.Labels[nodepod.LabelRevision])
 	bundles, err := m.client.CoreV1().ConfigMaps(testNamespace).Get(m.ctx, nodepod.CopyName("bundles", number), metav1.GetOptions{})
@@ -260,7 +260,7 @@ func (m *machine) install(pod *corev1.Pod) error {
 	return nil
 }
 
-// observe is what a client of etcd finds.
+// observe returns what an etcd client finds.
 func (w *world) observe() quorum.Observation {
 	var (
 		answers []quorum.Answer

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestRun has the watches drive the controller: nobody calls Reconcile.
+// TestRun drives the controller only by its watches.
 func TestRun(t *testing.T) {
 	w := newWorld(t, testContext(t), 1)
 	ctx, cancel := context.WithCancel(w.ctx)
@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 		w.controller.Run(ctx)
 	}()
 	w.controller.NamespaceChanged(testNamespace)
-	// The status is the first thing that it writes.
+	// The controller writes its status first.
 	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

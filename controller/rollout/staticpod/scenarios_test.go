@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// installed is a world in which everything is well.
+// installed is a world in which all nodes have the first revision.
 func installed(t *testing.T, nodes int) *world {
 	t.Helper()
 	w := newWorld(t, testContext(t), nodes)
@@ -236,7 +236,7 @@ func TestChangesThatComeTogether(t *testing.T) {
 	if got := w.revisions(); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("revisions %v, want one for all three changes", got)
 	}
-	// What never comes to rest is cut nevertheless.
+	// A revision is cut although the sources never come to rest.
 	for range 20 {
 		w.changeLeaves()
 		w.run(1, nil)
@@ -280,7 +280,6 @@ func TestRevisionIsResumed(t *testing.T) {
 	}
 }
 
-// TestCrashAfterEachWrite kills the controller after each single write of a change of trust.
 func TestCrashAfterEachWrite(t *testing.T) {
 	for at := 1; ; at++ {
 		w := installed(t, 3)
@@ -412,7 +411,7 @@ func TestForeignCopyIsNotTouched(t *testing.T) {
 	}
 }
 
-// TestRenderedRevision begins with what certrotation render has made: revision 1 is there, and its static pods run.
+// TestRenderedRevision starts with the output of certrotation render: revision 1 exists and its static pods run.
 func TestRenderedRevision(t *testing.T) {
 	w := installed(t, 3)
 	status, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, nodepod.StatusName(1), metav1.GetOptions{})

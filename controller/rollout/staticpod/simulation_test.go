@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// TestSimulation lets anything happen at any time and checks that never two members restart at once, that nobody is
-// restarted whom the others need, that leaves restart nobody, and that everything converges once nothing happens any more.
+// TestSimulation draws events at any time. Members never restart at once, no restart breaks the quorum, and leaves
+// restart no member. Everything converges once the events end.
 func TestSimulation(t *testing.T) {
 	ctx := testContext(t)
 	property.Check(t, func(rt *rapid.T) {
@@ -47,7 +47,6 @@ func TestSimulation(t *testing.T) {
 	})
 }
 
-// misfortune is one thing that happens.
 func (w *world) misfortune(rt *rapid.T) {
 	m := w.machines[rapid.IntRange(0, len(w.machines)-1).Draw(rt, "machine")]
 	switch what := rapid.SampledFrom([]string{
@@ -93,8 +92,8 @@ func (w *world) misfortune(rt *rapid.T) {
 	}
 }
 
-// calm says that nobody is being restarted: what breaks in the seconds between a decision and its effect is in nobody's
-// hand.
+// calm reports whether no restart is in progress. The controller cannot prevent what breaks between its decision
+// and the effect.
 func (w *world) calm() bool {
 	for _, m := range w.machines {
 		if m.restarting || m.power && !m.up() {
@@ -125,7 +124,7 @@ func (w *world) dropInstaller(m *machine) {
 	}
 }
 
-// checkInstall checks, in the moment of the decision, that the others can do without the member that is restarted.
+// checkInstall fails the test if, at the decision, the other members are too few without the one to restart.
 func (w *world) checkInstall(pod *corev1.Pod) {
 	if pod.Annotations[annotationRestarts] != "true" {
 		return
@@ -139,7 +138,7 @@ func (w *world) checkInstall(pod *corev1.Pod) {
 			up++
 		}
 	}
-	// New leaves for a node that restarts already restart nobody.
+	// New leaves for a node that already restarts do not restart it again.
 	restarts := !slices.Contains(pod.Spec.Containers[0].Args, "--restart-hash="+it.disk.hash)
 	if needed := len(w.machines)/2 + 1; restarts && len(w.machines) >= 3 && it.up() && it.quorate() && up < needed {
 		w.t.Fatalf("%s is to restart %s although only %d others are up, of %d that are needed", pod.Name, it.name, up, needed)

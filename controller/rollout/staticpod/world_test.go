@@ -65,21 +65,21 @@ type world struct {
 	clock  *testclock.FakeClock
 	events *recorder
 	config *configv1alpha1.StaticPodRollout
-	// class is nil where none permits the rollout.
+	// class is nil if none permits the rollout.
 	class *configv1alpha1.StaticPodClassSpec
-	// crashAt is the number of the write that happens and kills the controller.
+	// crashAt is the number of the write that kills the controller after it succeeds.
 	crashAt  int
 	machines []*machine
-	// aggregate and domains are what the inventory says besides.
+	// aggregate, domains and leaves are further content of the inventory.
 	aggregate *trust.Aggregate
 	domains   []*trust.Domain
 	leaves    map[string][]string
-	// trustChanges counts the contents that have to restart somebody.
+	// trustChanges counts the contents that require a restart.
 	trustChanges int
 	serial       int
-	// unreachable says that the members cannot be asked.
+	// unreachable is true if the quorum check fails.
 	unreachable bool
-	// onInstall is called when the controller makes an installer pod.
+	// onInstall is called when the controller creates an installer pod.
 	onInstall  func(*corev1.Pod)
 	controller *Controller
 }
@@ -120,14 +120,14 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 	return w
 }
 
-// consenting is the metadata of what the configuration may bring to nodes.
+// consenting returns the metadata of an object that the configuration may install on nodes.
 func consenting(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: "pki"}}
 }
 
 func duration(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 
-// restart begins a new process of the controller.
+// restart starts a new process of the controller.
 func (w *world) restart() {
 	w.api.Revive()
 	w.crashAt = 0
@@ -139,7 +139,7 @@ func (w *world) restart() {
 	w.controller = c
 }
 
-// close ends what the process has started.
+// close shuts down the queue of the controller.
 func (w *world) close() {
 	if w.controller != nil {
 		w.controller.queue.ShutDown()
@@ -175,7 +175,7 @@ func (w *world) Check(context.Context, string, string, *configv1alpha1.Quorum, [
 	return w.observe(), nil
 }
 
-// look has the controller look until it waits for something, and says how long it wants to wait.
+// look reconciles until the controller waits for something, and returns how long it wants to wait.
 func (w *world) look() time.Duration {
 	w.t.Helper()
 	for range 50 {
@@ -195,7 +195,7 @@ func (w *world) look() time.Duration {
 	return 0
 }
 
-// run lets the time go by, second by second, until done; it says whether that came to be.
+// run advances the time second by second until done, and reports whether done became true.
 func (w *world) run(seconds int, done func() bool) bool {
 	w.t.Helper()
 	for range seconds {
@@ -211,7 +211,7 @@ func (w *world) run(seconds int, done func() bool) bool {
 	return false
 }
 
-// converged says whether every node has what the sources hold.
+// converged reports whether every node has the content of the sources.
 func (w *world) converged() bool {
 	status := w.status()
 	if status == nil || len(status.Nodes) != len(w.machines) {
@@ -270,7 +270,7 @@ func (w *world) blocker(node string, reason rollout.Reason) *rollout.Blocker {
 	return nil
 }
 
-// admit tells of every installer pod.
+// admit calls onInstall for every installer pod.
 func (w *world) admit(write *apifake.Request) error {
 	pod, ok := write.Object.(*corev1.Pod)
 	if !ok || write.Verb != "create" {
@@ -282,7 +282,7 @@ func (w *world) admit(write *apifake.Request) error {
 	return nil
 }
 
-// put stores an object behind the controller's back.
+// put stores an object as another client would.
 func (w *world) put(o metav1.Object) {
 	w.t.Helper()
 	if _, ok := o.(*corev1.Node); !ok {
@@ -293,7 +293,7 @@ func (w *world) put(o metav1.Object) {
 	}
 }
 
-// drop deletes an object behind the controller's back.
+// drop deletes an object as another client would.
 func (w *world) drop(resource, name string) {
 	meta := metav1.ObjectMeta{Namespace: testNamespace, Name: name}
 	o, ok := map[string]runtime.Object{
@@ -308,7 +308,7 @@ func (w *world) drop(resource, name string) {
 	}
 }
 
-// testContext has a logger that is quiet unless the test fails.
+// testContext has a logger that prints only if the test fails.
 func testContext(t testing.TB) context.Context {
 	_, ctx := ktesting.NewTestContext(t)
 	return ctx

@@ -26,7 +26,8 @@ import (
 
 var etcd = trust.Workload{Kind: trust.StatefulSet, Name: "etcd"}
 
-// clustered is a world with an etcd of three members that has to be restarted, whose evictions the API server answers by refusal.
+// clustered is a world with an etcd of three members that must restart. The API server answers evictions with
+// refusal.
 func clustered(t *testing.T, refusal *error) (w *world, evicted *[]string) {
 	t.Helper()
 	w, evicted = newWorld(t), &[]string{}
@@ -73,7 +74,7 @@ func clustered(t *testing.T, refusal *error) (w *world, evicted *[]string) {
 	return w, evicted
 }
 
-// member of etcd that runs with a content.
+// member puts an etcd pod that runs with a content.
 func (w *world) member(ordinal int, hash string) {
 	w.t.Helper()
 	w.put(&corev1.Pod{
@@ -85,7 +86,7 @@ func (w *world) member(ordinal int, hash string) {
 	})
 }
 
-// TestMembersAreEvicted: one in a look, in the version that was seen, the leader last.
+// TestMembersAreEvicted evicts one member at a time, at the observed resource version, and the leader last.
 func TestMembersAreEvicted(t *testing.T) {
 	var refusal error
 	w, evicted := clustered(t, &refusal)
@@ -107,7 +108,7 @@ func TestMembersAreEvicted(t *testing.T) {
 	}
 }
 
-// TestMembersHold: what keeps members from being replaced is recorded and told, and nobody is evicted.
+// TestMembersHold: what prevents the replacement of members is recorded and told, and no member is evicted.
 func TestMembersHold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		refusal error

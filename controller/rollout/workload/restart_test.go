@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// TestRestartedOnce: the template is written once, nothing else of it changes, and the restart is told.
+// TestRestartedOnce: the template is written once, nothing else in it changes, and an event tells of the restart.
 func TestRestartedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.deployed("web", formerHash)
@@ -54,7 +54,7 @@ func TestRestartedOnce(t *testing.T) {
 	}
 }
 
-// TestOneOfAPartyAtATime: the next workload is written when the one before is done.
+// TestOneOfAPartyAtATime: the next workload is written only after the previous one is done.
 func TestOneOfAPartyAtATime(t *testing.T) {
 	w := newWorld(t)
 	w.due = append(w.due, trust.Workload{Kind: trust.Deployment, Name: "batch"})
@@ -73,7 +73,7 @@ func TestOneOfAPartyAtATime(t *testing.T) {
 	}
 }
 
-// TestEveryKind: each kind is read and written by its own client.
+// TestEveryKind reads and writes each kind by its own client.
 func TestEveryKind(t *testing.T) {
 	w := newWorld(t)
 	labels := map[string]string{"app": "db"}
@@ -92,7 +92,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// TestPodAtItsGate: a StatefulSet whose pod waits for a content that was replaced is written, and that pod alone is made anew.
+// TestPodAtItsGate: a pod of a StatefulSet waits for content that was replaced. The template is written, and only
+// this pod is deleted.
 func TestPodAtItsGate(t *testing.T) {
 	w := newWorld(t)
 	labels := map[string]string{"app": "db"}
@@ -130,7 +131,7 @@ func TestPodAtItsGate(t *testing.T) {
 	}
 }
 
-// TestHolds: what a person has to do is recorded after a moment, told once, and withdrawn when it is done.
+// TestHolds: what a person must do is recorded after a while, told once, and withdrawn once done.
 func TestHolds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit, mend func(*appsv1.Deployment)
@@ -164,7 +165,7 @@ func TestHolds(t *testing.T) {
 			if w.said("Warning WorkloadRestartHeld Deployment/web: ") != 1 || len(w.wrote) != 1 || c.memory.held()[home] != 1 {
 				t.Errorf("events %q, writes %q", w.events, w.wrote)
 			}
-			// Another process finds what was told.
+			// Another process finds the record.
 			w.look(w.controller())
 			if w.said("WorkloadRestartHeld") != 1 || len(w.wrote) != 1 {
 				t.Errorf("events %q, writes %q", w.events, w.wrote)
@@ -178,7 +179,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestSlowRolloutIsTold: what happens by itself is recorded when it takes long, and is no event.
+// TestSlowRolloutIsTold: a slow rollout is recorded without an event.
 func TestSlowRolloutIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.deployed("web", formerHash)
@@ -202,7 +203,7 @@ func TestSlowRolloutIsTold(t *testing.T) {
 	}
 }
 
-// TestNotDueAnyMore: who withdraws the need withdraws what was told.
+// TestNotDueAnyMore: when the restart is no longer due, the record is withdrawn.
 func TestNotDueAnyMore(t *testing.T) {
 	w := newWorld(t)
 	c := w.controller()
@@ -219,7 +220,7 @@ func TestNotDueAnyMore(t *testing.T) {
 	}
 }
 
-// TestStaleDecisions: nothing is written that somebody has changed meanwhile.
+// TestStaleDecisions: an object that changed since the decision is not overwritten.
 func TestStaleDecisions(t *testing.T) {
 	for name, between := range map[string]func(*world){
 		"the workload": func(w *world) { w.edit("web", func(d *appsv1.Deployment) { d.Spec.Paused = true }) },
@@ -248,7 +249,7 @@ func TestStaleDecisions(t *testing.T) {
 	}
 }
 
-// former is an inventory whose sources are behind.
+// former is an inventory with outdated sources.
 type former struct {
 	*world
 
@@ -257,7 +258,7 @@ type former struct {
 
 func (f former) Sources(string) *inventory.Sources { return f.known }
 
-// TestRefusedWrites: what the API server answers is told, and tried again.
+// TestRefusedWrites: the answer of the API server is recorded and told, and the write is retried.
 func TestRefusedWrites(t *testing.T) {
 	w := newWorld(t)
 	w.deployed("web", formerHash)
@@ -281,7 +282,7 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestWithoutRights: the namespace says what it permits.
+// TestWithoutRights: the record tells which flag or binding is missing.
 func TestWithoutRights(t *testing.T) {
 	for name, tt := range map[string]struct {
 		enabled bool
@@ -310,7 +311,7 @@ func TestWithoutRights(t *testing.T) {
 	}
 }
 
-// TestUnmanaged: nothing is looked at in a namespace that has not opted in.
+// TestUnmanaged: in a namespace that has not opted in, nothing is read.
 func TestUnmanaged(t *testing.T) {
 	w := newWorld(t)
 	w.unmanaged = true

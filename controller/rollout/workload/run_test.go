@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestRunFollowsAndRests: a workload is restarted and followed without being told of its pods, and at rest nothing is read.
+// TestRunFollowsAndRests: a workload is restarted and followed at a limited rate, and at rest nothing is read.
 func TestRunFollowsAndRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -31,7 +31,7 @@ func TestRunFollowsAndRests(t *testing.T) {
 		}
 		w.reads = 0
 		for range 600 {
-			// Each pod that is replaced says so.
+			// Each replaced pod triggers this.
 			c.NamespaceChanged(home)
 			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		}

@@ -35,21 +35,22 @@ const (
 
 var web = trust.Workload{Kind: trust.Deployment, Name: "web"}
 
-// world is an API server with workloads whose controllers and kubelets the test plays, and a rule that says what is due.
+// world is an API server with workloads, and a rule that tells which restarts are due. The test acts as workload
+// controllers and kubelets.
 type world struct {
 	t     *testing.T
 	api   *apifake.Server
 	clock *testclock.FakeClock
-	// due are the workloads that one party needs with the newest content, one after the other; nobody needs any if it is empty.
+	// due are the workloads of one party that need the newest content, in turn. If it is empty, none does.
 	due       []trust.Workload
 	unmanaged bool
 	events    []string
-	// wrote are the writes of workloads and of records, and reads how often a workload was read.
+	// wrote are the writes of workloads and records. reads counts the reads of workloads.
 	wrote []string
 	reads int
 	// fault may refuse the write of a workload.
 	fault func() error
-	// quorums are those that the configuration has, and answers what the members of etcd say.
+	// quorums are in the configuration, and answers is the result of the quorum check.
 	quorums map[inventory.NamedWorkload]*configv1alpha1.Quorum
 	answers func(pods []*corev1.Pod) (quorum.Observation, error)
 }
@@ -114,7 +115,7 @@ func (w *world) put(o runtime.Object) {
 	}
 }
 
-// look has the controller look once, and returns when it wants to look again.
+// look reconciles once and returns the requested delay.
 func (w *world) look(c *Controller) time.Duration {
 	w.t.Helper()
 	again, err := c.reconcile(w.ctx(), home)
@@ -124,7 +125,7 @@ func (w *world) look(c *Controller) time.Duration {
 	return again
 }
 
-// deployed makes a Deployment of two pods that is at rest with a content.
+// deployed puts a Deployment at rest, with two pods that run a content.
 func (w *world) deployed(name, hash string, edits ...func(*appsv1.Deployment)) {
 	w.t.Helper()
 	labels := map[string]string{"app": name}
@@ -147,7 +148,7 @@ func (w *world) deployed(name, hash string, edits ...func(*appsv1.Deployment)) {
 	}
 }
 
-// pod of a Deployment that runs with a content.
+// pod puts a pod of a Deployment that runs a content.
 func (w *world) pod(name string, ordinal int, hash string) {
 	w.t.Helper()
 	w.put(&corev1.Pod{
@@ -168,7 +169,6 @@ func (w *world) deployment(name string) *appsv1.Deployment {
 	return d
 }
 
-// edit changes a Deployment as a person would.
 func (w *world) edit(name string, change func(*appsv1.Deployment)) {
 	w.t.Helper()
 	d := w.deployment(name)
@@ -176,7 +176,8 @@ func (w *world) edit(name string, change func(*appsv1.Deployment)) {
 	w.put(d)
 }
 
-// rolled has the controller of Deployments and the kubelets replace all pods by those of the template.
+// rolled acts as the Deployment controller and the kubelets: it replaces all pods with the content of the
+// template.
 func (w *world) rolled(name string) {
 	w.t.Helper()
 	w.edit(name, func(d *appsv1.Deployment) { d.Status.ObservedGeneration = d.Generation })
@@ -185,18 +186,17 @@ func (w *world) rolled(name string) {
 	}
 }
 
-// carries is the content that the template of a Deployment names.
+// carries returns the content that the template of a Deployment names.
 func (w *world) carries(name string) string {
 	w.t.Helper()
 	return w.deployment(name).Spec.Template.Annotations[contentKey]
 }
 
-// restarts are the patches of workloads.
 func (w *world) restarts() []string {
 	return slices.DeleteFunc(slices.Clone(w.wrote), func(text string) bool { return !strings.HasPrefix(text, "patch ") })
 }
 
-// held is what the records say of workloads that are not restarted, by object.
+// held returns the recorded answers about workloads that are not restarted, by object.
 func (w *world) held() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
@@ -210,7 +210,6 @@ func (w *world) held() map[string]string {
 	return out
 }
 
-// said counts the events that contain a text.
 func (w *world) said(text string) int {
 	return len(slices.DeleteFunc(slices.Clone(w.events), func(e string) bool { return !strings.Contains(e, text) }))
 }

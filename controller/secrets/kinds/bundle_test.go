@@ -11,7 +11,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestBundlesAreNamedByTheirContent: the name of a bundle can be made of what is in it, which is what proves to who mounts it.
+// TestBundlesAreNamedByTheirContent: the name of a bundle follows from its content. A pod that mounts it by name
+// therefore has this content.
 func TestBundlesAreNamedByTheirContent(t *testing.T) {
 	t.Parallel()
 	first, second := signer(t, pki.ECDSAP256).CertificatePEM, signer(t, pki.ECDSAP256).CertificatePEM

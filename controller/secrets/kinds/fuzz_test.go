@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// FuzzPublicOf: a request of anybody is refused, or has a key that certificates are made for.
+// FuzzPublicOf: any request is refused, or has a key of a supported algorithm.
 func FuzzPublicOf(f *testing.F) {
 	sound, _ := request(f)
 	f.Add(sound)
@@ -24,7 +24,7 @@ func FuzzPublicOf(f *testing.F) {
 	})
 }
 
-// FuzzLoadCertificate: what is loaded is a pair that can sign or be refused; what is not has an error without its bytes.
+// FuzzLoadCertificate: the result is either an error or a pair with a certificate.
 func FuzzLoadCertificate(f *testing.F) {
 	ca := signer(f, pki.ECDSAP256)
 	f.Add(ca.PrivateKeyPEM, ca.CertificatePEM)
@@ -41,7 +41,7 @@ func FuzzLoadCertificate(f *testing.F) {
 	})
 }
 
-// FuzzLoadStaticToken: what is read of foreign tokens is complete, and what is written again is read as the same.
+// FuzzLoadStaticToken: loaded tokens are complete.
 func FuzzLoadStaticToken(f *testing.F) {
 	f.Add([]byte("t,u,i,\"a,b\"\nt2,u2,i2"))
 	f.Add([]byte("t,u,i,g"))
@@ -59,7 +59,7 @@ func FuzzLoadStaticToken(f *testing.F) {
 	})
 }
 
-// FuzzLoadETCDEncryptionKey: what is loaded has bytes that kube-apiserver can encrypt with.
+// FuzzLoadETCDEncryptionKey: a loaded key is valid for kube-apiserver, and reads the same after it is written.
 func FuzzLoadETCDEncryptionKey(f *testing.F) {
 	f.Add([]byte("key1"), []byte("YWFhYQ=="), []byte(""))
 	f.Add([]byte("key1"), []byte("\x00\x01"), []byte("none"))

@@ -41,7 +41,7 @@ func generate(t testing.TB, config Config) map[string][]byte {
 	return data.SecretData()
 }
 
-// signer is an authority as it is loaded from its Secret.
+// signer returns an authority loaded from its Secret data.
 func signer(t testing.TB, key pki.KeyAlgorithm) *Certificate {
 	t.Helper()
 	data := generate(t, &CertificateSecretConfig{Name: "ca", CommonName: "ca-1", CertType: CACert, Key: key})
@@ -65,7 +65,7 @@ func request(t testing.TB) (pemBytes []byte, public any) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), key.Public()
 }
 
-// TestDataKeys has every kind with the data keys that it is documented with.
+// TestDataKeys compares the data keys of every kind with the documented ones.
 func TestDataKeys(t *testing.T) {
 	t.Parallel()
 	ca := signer(t, pki.ECDSAP256)
@@ -159,7 +159,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestRequests: of a request only the key counts, and whoever has it has signed the request.
+// TestRequests: only the key of a request counts, and the request must be signed with it.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	ca := signer(t, pki.ECDSAP256)
@@ -240,7 +240,7 @@ func TestEncryptionKeys(t *testing.T) {
 	legacy := strings.Repeat("a", 32)
 	for name, test := range map[string]struct {
 		data map[string][]byte
-		// bytes is how many kube-apiserver encrypts with.
+		// bytes is the length of the key that kube-apiserver uses.
 		bytes int
 		err   error
 	}{
@@ -329,7 +329,7 @@ func TestKubeconfigs(t *testing.T) {
 	}
 }
 
-// TestCertificatesHideKeys: no verb prints a key.
+// TestCertificatesHideKeys: no fmt verb prints a key.
 func TestCertificatesHideKeys(t *testing.T) {
 	t.Parallel()
 	ca := signer(t, pki.ECDSAP256)

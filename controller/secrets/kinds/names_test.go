@@ -11,8 +11,8 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-// TestPublishedNames holds names and checksums to those that Gardener's own tests have: manager_test.go and generate_test.go of
-// its pkg/utils/secrets/manager.
+// TestPublishedNames compares names and checksums with those in Gardener's tests: manager_test.go and
+// generate_test.go of its pkg/utils/secrets/manager.
 func TestPublishedNames(t *testing.T) {
 	t.Parallel()
 	const rotated = "1646060228"
@@ -71,7 +71,7 @@ func objectOf(t *testing.T, config Config) string {
 	return wanted.ObjectName()
 }
 
-// TestNamesOfKinds holds the names of all kinds to what they were, as a field that is renamed or moved renames live Secrets.
+// TestNamesOfKinds pins the names of all kinds: renaming or moving a field would rename live Secrets.
 func TestNamesOfKinds(t *testing.T) {
 	t.Parallel()
 	hour := time.Hour

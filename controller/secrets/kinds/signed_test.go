@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// rsaSigner is an authority of which every byte is fixed: its key follows from two primes, and RSA signs the same the same way.
+// rsaSigner returns an authority with fixed bytes: its key follows from two primes, and its RSA signature is
+// deterministic.
 func rsaSigner(t *testing.T) *Certificate {
 	t.Helper()
 	p, q := prime(1), prime(2)
@@ -36,7 +37,7 @@ func rsaSigner(t *testing.T) *Certificate {
 	return loaded
 }
 
-// prime is the first one above a number of 1024 bits that depends on nothing but n.
+// prime returns the first prime from a number of 1024 bits on that depends only on n.
 func prime(n int64) *big.Int {
 	out := new(big.Int).Lsh(big.NewInt(3), 1022)
 	out.Add(out, new(big.Int).Lsh(big.NewInt(n), 1000))
@@ -47,8 +48,9 @@ func prime(n int64) *big.Int {
 	return out
 }
 
-// TestNamesOfSigned: the hash of a leaf covers its signer as crypto/rsa and crypto/x509 have it. If another Go has other fields there,
-// every leaf of a live namespace would be made anew: say so in the changelog before that is released.
+// TestNamesOfSigned: the hash of a leaf covers its signer, with the fields of crypto/rsa and crypto/x509. If a Go
+// release changes these fields, every leaf of a live namespace is replaced. Then announce it in the changelog
+// before the release.
 func TestNamesOfSigned(t *testing.T) {
 	t.Parallel()
 	const want = "server-a9d0b685"

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// issueFor makes a leaf that carries addresses.
+// issueFor issues a leaf with the given addresses.
 func issueFor(t *testing.T, ca *pki.Pair, addresses ...string) *pki.Pair {
 	t.Helper()
 	leaf, err := ca.Issue(pki.Profile{
@@ -28,8 +28,8 @@ func issueFor(t *testing.T, ca *pki.Pair, addresses ...string) *pki.Pair {
 	return leaf
 }
 
-// TestKubeletsClaim has kubelets write what they like into the status of their nodes. The nodes are n1 and n2, both of the
-// domain, and a worker, which is of none.
+// TestKubeletsClaim: kubelets report any addresses in the status of their nodes. The nodes n1 and n2 belong to the
+// domain, and worker does not.
 func TestKubeletsClaim(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")
@@ -41,10 +41,10 @@ func TestKubeletsClaim(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config  string
 		objects []any
-		// addresses of the leaves, and of the probes, by node; a node that is left out has no leaf.
+		// addresses of the leaves, and of the probes, by node. A node that is missing here has no leaf.
 		addresses map[string][]string
 		probes    map[string]string
-		// problems are the starts of all of them.
+		// problems are the beginnings of all problems.
 		problems []string
 	}{
 		"honest": {
@@ -108,7 +108,7 @@ func TestKubeletsClaim(t *testing.T) {
 				pairSecret(t, "web-serving-n1", issueFor(t, ca, "10.0.0.1", "10.0.0.9")),
 				pairSecret(t, "web-serving-n2", issueFor(t, ca, "10.0.0.2", "10.0.0.9")),
 			},
-			// Neither leaf is touched.
+			// Both leaves keep their addresses.
 			addresses: map[string][]string{"n1": {"10.0.0.1", "10.0.0.9"}, "n2": {"10.0.0.2", "10.0.0.9"}},
 			probes:    map[string]string{"n1": "10.0.0.1:8443", "n2": "10.0.0.2:8443"},
 			problems:  []string{"Node/n1 AddressCollision: ", "Node/n2 AddressCollision: "},

@@ -19,14 +19,14 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// disjointConfig shares no name with webConfig, but has the same nodes.
+// disjointConfig shares no object name with webConfig, but has the same nodes.
 func disjointConfig(name string) string {
 	text := strings.NewReplacer("web", name, "all-", name+"-all-").Replace(webConfig)
 	return strings.ReplaceAll(text, "role: "+name, "role: web")
 }
 
-// TestBadInput puts one bad object beside a namespace that is fine. It is named on itself, and everything else is as it
-// would be without it.
+// TestBadInput puts one bad object beside a valid namespace. The problem names that object, and everything else is
+// as without it.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	ca, foreign := authority(t, "ca"), authority(t, "foreign")
@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 	tests := []struct {
 		name string
 		bad  any
-		// want is the start of the only problem, and wantText a part of it.
+		// want is the beginning of the only problem, and wantText a part of it.
 		want, wantText string
 		check          func(t *testing.T, d *trust.Domain)
 	}{
@@ -338,7 +338,6 @@ func TestNodeWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestNodeNameMeetsOtherLeaf has a node whose leaf would have the name of another leaf of the configuration.
 func TestNodeNameMeetsOtherLeaf(t *testing.T) {
 	t.Parallel()
 	config := strings.ReplaceAll(webConfig, "web-serving-{node}", "web-{node}")

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// BenchmarkBuild builds a namespace with one domain and a leaf, a party member and a probe for each node.
+// BenchmarkBuild builds a namespace with one domain, and a leaf, a party member and a probe for each node.
 func BenchmarkBuild(b *testing.B) {
 	for _, nodes := range []int{10, 1000, 4000} {
 		b.Run(fmt.Sprintf("leaves=%d", nodes), func(b *testing.B) {
@@ -54,7 +54,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkBuildPods builds a namespace whose verifiers are thousands of pods that have acknowledged, and are in the roster.
+// BenchmarkBuildPods builds a namespace whose verifiers are thousands of pods that have acknowledged and are in
+// the roster.
 func BenchmarkBuildPods(b *testing.B) {
 	const pods = inventory.MaxPods - 1
 	config := inventory.ParseConfiguration(configuration("config", podsConfig))

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// largeConfiguration has domains with so many leaves for each node and so many that exist once, and as many members.
+// largeConfiguration counts the domains of a configuration, their leaves per node, single leaves, and members.
 type largeConfiguration struct {
 	domains, perNode, once, members, parties, presents, endpoints int
 }
@@ -71,8 +71,8 @@ func clusterOf(nodes int, configurations map[string]*configv1alpha1.RotationConf
 	return s
 }
 
-// TestTooLargeConfiguration: one that is beyond a bound has a Problem that names the bound, and another one of the namespace
-// takes effect as before.
+// TestTooLargeConfiguration: the problem of a configuration beyond a bound names the bound. Another configuration
+// of the namespace still takes effect.
 func TestTooLargeConfiguration(t *testing.T) {
 	small := largeConfiguration{domains: 1, once: 1, parties: 1, members: 1}
 	for _, tc := range []struct {

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// byFingerprint compares certificates by what identifies them, and domains as others see them.
+// byFingerprint compares certificates by fingerprint, and domains by their exported fields.
 var byFingerprint = cmp.Options{
 	cmp.Comparer(func(x, y *pki.Certificate) bool { return x.Equal(y) }),
 	cmpopts.IgnoreUnexported(trust.Party{}),

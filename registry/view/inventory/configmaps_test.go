@@ -15,12 +15,12 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// withholdConfigMaps has every list of ConfigMaps fail until the returned function is called.
+// withholdConfigMaps makes every list of ConfigMaps fail until the returned function is called.
 func (c *cluster) withholdConfigMaps() (release func()) {
 	return c.befalls(apifake.Unavailable, func(r *apifake.Request) bool { return r.Verb == "list" && r.Resource.Resource == "configmaps" })
 }
 
-// start starts the Inventory for the time of the test and does not wait for it.
+// start starts the Inventory for the duration of the test, without waiting for it.
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -91,8 +91,8 @@ func TestLaterNamespaceHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// TestConfigMapsAreReadWhereTheyAreNeeded counts the watches of ConfigMaps; that none stays behind is for synctest and
-// goleak to see.
+// TestConfigMapsAreReadWhereTheyAreNeeded counts the watches of ConfigMaps. synctest and goleak detect leaked
+// ones.
 func TestConfigMapsAreReadWhereTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := configMap("x", nil)

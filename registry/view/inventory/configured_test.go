@@ -12,7 +12,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestConfigured: what the guard compares of a configuration names who reports, and what carries objects to processes.
+// TestConfigured: the guard's view of a configuration names the reporters, and the carriers of objects to
+// processes.
 func TestConfigured(t *testing.T) {
 	got := inventory.Build(sources(t,
 		configuration("config", webConfig+"copies: [{kind: ConfigMap, name: web-bundle, toNamespace: elsewhere}]\n"), node("n1", "10.0.0.1"),

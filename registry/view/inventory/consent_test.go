@@ -15,8 +15,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestNamedObjectsOfOthers: of an object that a configuration names and that does not consent to it, the model knows that it
-// exists and nothing else.
+// TestNamedObjectsOfOthers: of a configured object without consent, the model knows only that it exists.
 func TestNamedObjectsOfOthers(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")
@@ -70,7 +69,7 @@ func TestNamedObjectsOfOthers(t *testing.T) {
 	}
 }
 
-// TestKeyOfOthersIsNotLookedAt: a pair that does not match is a fault only in a Secret that consents.
+// TestKeyOfOthersIsNotLookedAt: a mismatched pair is a fault only in a Secret that consents.
 func TestKeyOfOthersIsNotLookedAt(t *testing.T) {
 	t.Parallel()
 	ca, other := authority(t, "ca"), authority(t, "other")
@@ -86,7 +85,8 @@ func TestKeyOfOthersIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// TestUnnamedSecretOfOthersIsOnlySeen: it holds its anchor, and nothing is done to it or with it.
+// TestUnnamedSecretOfOthersIsOnlySeen: the leaf keeps its anchor in the bundle. The controller neither writes nor
+// collects nor copies it.
 func TestUnnamedSecretOfOthersIsOnlySeen(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")

@@ -15,10 +15,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestEdited: the domain of an edited object is built alone as with the rest of its namespace.
+// TestEdited: building only the domain of an edited object gives the same result as building the whole namespace.
 func TestEdited(t *testing.T) {
 	t.Parallel()
-	// The leaf peer-metrics-x may be of the node x or of the node metrics-x.
+	// The leaf peer-metrics-x may belong to the node x or to the node metrics-x.
 	const rivals = `
 - name: peers
   signer: {secretName: peer-signer}

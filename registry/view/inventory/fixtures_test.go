@@ -26,7 +26,7 @@ const testNamespace = "demo"
 
 var testTime = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// webConfig has a domain with every kind of expansion in it.
+// webConfig has a domain with every kind of expansion.
 const webConfig = `
 trustDomains:
 - name: web
@@ -123,7 +123,7 @@ func opaqueSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: objectMeta(name), Type: corev1.SecretTypeOpaque, Data: data}
 }
 
-// adoptedBy has an object consent to another configuration than the usual one.
+// adoptedBy makes an object consent to another configuration than the usual one.
 func adoptedBy[T metav1.Object](configuration string, object T) T {
 	annotations := maps.Clone(object.GetAnnotations())
 	annotations[trust.AnnotationConfiguration] = configuration
@@ -131,7 +131,7 @@ func adoptedBy[T metav1.Object](configuration string, object T) T {
 	return object
 }
 
-// theirs is an object that consents to nothing.
+// theirs removes the consent of an object.
 func theirs[T metav1.Object](object T) T {
 	annotations := maps.Clone(object.GetAnnotations())
 	delete(annotations, trust.AnnotationConfiguration)
@@ -151,7 +151,7 @@ func bundle(name string, anchors ...*pki.Certificate) *corev1.ConfigMap {
 	return configMap(name, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))})
 }
 
-// configuration has the spec that the text is in YAML.
+// configuration returns one whose spec is parsed from YAML.
 func configuration(name, text string) *configv1alpha1.RotationConfiguration {
 	out := &configv1alpha1.RotationConfiguration{ObjectMeta: objectMeta(name)}
 	if err := yaml.UnmarshalStrict([]byte(text), &out.Spec); err != nil {
@@ -160,7 +160,7 @@ func configuration(name, text string) *configv1alpha1.RotationConfiguration {
 	return out
 }
 
-// evidenceOf is the record of a member; the processes need no lease of their own.
+// evidenceOf returns the evidence record of a member.
 func evidenceOf(domain, party, member string, observations ...trust.Observation) *configv1alpha1.RotationRecord {
 	out, err := record.OfEvidence(testNamespace, domain, party, member, observations)
 	if err != nil {
@@ -169,20 +169,20 @@ func evidenceOf(domain, party, member string, observations ...trust.Observation)
 	return stored(out)
 }
 
-// stored gives a record what the API server does.
+// stored sets what the API server sets on a record.
 func stored(r *configv1alpha1.RotationRecord) *configv1alpha1.RotationRecord {
 	r.UID, r.ResourceVersion = types.UID("uid-"+r.Name), "7"
 	return r
 }
 
-// malformed is a record that nobody can read.
+// malformed returns a record that cannot be decoded.
 func malformed(name, domain string, kind configv1alpha1.RecordKind) *configv1alpha1.RotationRecord {
 	return &configv1alpha1.RotationRecord{
 		ObjectMeta: objectMeta(name), Spec: configv1alpha1.RotationRecordSpec{TrustDomain: domain, Kind: kind},
 	}
 }
 
-// report is what one process says that it trusts.
+// report returns an acknowledgement of a process.
 func report(instance string, trusts ...pki.Fingerprint) trust.Observation {
 	return trust.Observation{
 		Instance: instance, Kind: trust.Acknowledgement, Trusts: trusts, ObservedAt: testTime, Expires: testTime.Add(time.Hour),
@@ -199,7 +199,6 @@ func node(name string, addresses ...string) *corev1.Node {
 	return n
 }
 
-// managedNamespace is one that has opted in.
 func managedNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", Labels: map[string]string{trust.LabelManaged: trust.ManagedValue},
@@ -240,7 +239,7 @@ func describe(problems ...*trust.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// allProblems of a namespace, in a fixed order.
+// allProblems renders all problems of a namespace, in a fixed order.
 func allProblems(n *inventory.Namespace) string {
 	var all []*trust.Problem
 	for i := range n.Problems {

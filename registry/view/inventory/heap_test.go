@@ -36,14 +36,15 @@ import (
 	"certrotation.dev/test/canary"
 )
 
-// heapEnv has the process that is searched know what to do: CA file, URL, content type, file for the dump, mode.
+// heapEnv holds the task of the searched process: CA file, URL, content type, dump file, mode.
 const heapEnv = "CERTROTATION_HEAP_CHILD"
 
-// TestHeapHoldsNoParsedKey lists Secrets with keys over TLS and HTTP/2, in a process of its own, collects the garbage and
-// searches a dump of the heap. That the search finds something is shown by a process that keeps the keys.
+// TestHeapHoldsNoParsedKey runs an Inventory in its own process, which lists Secrets with keys over TLS and
+// HTTP/2. It searches a heap dump for the keys after garbage collection. A second process, which keeps the keys,
+// shows that the search works.
 //
-// The text of a Secret may be left in buffers of the transport, which are no key that anything could use by mistake; how
-// often is logged and not asserted.
+// Buffers of the transport may still hold the text of a Secret. No code could use that as a key by mistake, so the
+// test only logs how often it occurs.
 func TestHeapHoldsNoParsedKey(t *testing.T) {
 	if task := os.Getenv(heapEnv); task != "" {
 		dumpHeap(t, strings.Split(task, "|"))
@@ -103,7 +104,7 @@ func TestHeapHoldsNoParsedKey(t *testing.T) {
 	}
 }
 
-// canaries are Secrets with keys of several kinds, and the keys.
+// canaries returns Secrets with keys of several kinds, and the keys.
 func canaries(t *testing.T) (map[string][]byte, []corev1.Secret) {
 	t.Helper()
 	keys, secrets := map[string][]byte{}, []corev1.Secret(nil)
@@ -116,7 +117,7 @@ func canaries(t *testing.T) (map[string][]byte, []corev1.Secret) {
 		keys[name] = keyPEM(t, ca)
 		secrets = append(secrets, corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name, UID: "u", ResourceVersion: "7", Annotations: map[string]string{
-				trust.AnnotationConfiguration: "config", // a key is looked at only where its Secret consents
+				trust.AnnotationConfiguration: "config", // a key is parsed only where its Secret consents
 			}}, Type: corev1.SecretTypeTLS,
 			Data: map[string][]byte{inventory.ActiveCertKey: ca.CertPEM(), inventory.ActiveKeyKey: keys[name]},
 		})
@@ -124,13 +125,13 @@ func canaries(t *testing.T) (map[string][]byte, []corev1.Secret) {
 	return keys, secrets
 }
 
-// secretServer lists the Secrets, nothing else, and has watches wait. It notes how the Secrets were asked for.
+// secretServer lists the Secrets and lets watches wait. It records how the Secrets were requested.
 func secretServer(t *testing.T, secrets []corev1.Secret, requests chan<- string) http.Handler {
 	t.Helper()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
 			if r.URL.Query().Has("sendInitialEvents") {
-				// A server that cannot stream lists.
+				// A server without streaming lists answers so.
 				w.WriteHeader(http.StatusUnprocessableEntity)
 				return
 			}
@@ -178,10 +179,10 @@ func secretServer(t *testing.T, secrets []corev1.Secret, requests chan<- string)
 	})
 }
 
-// kept is what the process that keeps keys has them in.
+// kept holds the keys in the process that keeps them.
 var kept []any
 
-// dumpHeap is the process that is searched.
+// dumpHeap is the body of the searched process.
 func dumpHeap(t *testing.T, task []string) {
 	t.Helper()
 	ca, url, contentType, dump, mode := task[0], task[1], task[2], task[3], task[4]
@@ -215,10 +216,10 @@ func dumpHeap(t *testing.T, task []string) {
 	if mode == "keeps" {
 		keep(t.Context(), t, core)
 	}
-	// What a goroutine was about is on its stack for as long as it has not come to something else.
+	// The stack of a goroutine keeps its last values until it continues, so stop them all.
 	stop()
 	inv.Wait()
-	// Pools are emptied by the second collection.
+	// sync.Pool frees its content at the second collection.
 	for range 3 {
 		debug.FreeOSMemory()
 	}
@@ -230,11 +231,11 @@ func dumpHeap(t *testing.T, task []string) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Asked afterwards, so that the dump has it.
+	// Use the inventory after the dump, so that it is still reachable during the dump.
 	if s := inv.Sources(testNamespace); s == nil || len(s.Secrets) != 3 {
 		t.Fatalf("the inventory knows %+v", s)
 	}
-	// Its connections have no end to wait for, which the check for leaked goroutines would do.
+	// The connections stay open, and the check for leaked goroutines would report them.
 	os.Exit(0)
 }
 

@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// cluster is an API server with an Inventory over it.
+// cluster is an API server with an Inventory on top.
 type cluster struct {
 	*inventory.Inventory
 	api *apifake.Server
@@ -33,7 +33,7 @@ type cluster struct {
 	changes []string
 }
 
-// newCluster has the namespaces that are among the objects, or else two that are managed.
+// newCluster uses the namespaces among the objects. Without any, it makes two managed ones.
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	t.Helper()
 	return newClusterWith(t, inventory.Options{}, objects...)
@@ -58,7 +58,7 @@ func newClusterWith(t *testing.T, opts inventory.Options, objects ...runtime.Obj
 	return c
 }
 
-// run starts the Inventory for the time of the test.
+// run starts the Inventory for the duration of the test.
 func (c *cluster) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func (c *cluster) run(t *testing.T) {
 	c.taken()
 }
 
-// put stores an object as somebody else does.
+// put stores an object as another client does.
 func (c *cluster) put(t *testing.T, o runtime.Object) {
 	t.Helper()
 	if err := c.api.Put(o); err != nil {
@@ -82,7 +82,7 @@ func (c *cluster) put(t *testing.T, o runtime.Object) {
 	}
 }
 
-// drop deletes an object as somebody else does.
+// drop deletes an object as another client does.
 func (c *cluster) drop(t *testing.T, o runtime.Object) {
 	t.Helper()
 	if err := c.api.Drop(o); err != nil {
@@ -241,7 +241,7 @@ func TestInventoryFollowsChanges(t *testing.T) {
 	})
 }
 
-// TestInventoryWhileReading reads from many goroutines while objects change; it is for the race detector.
+// TestInventoryWhileReading reads from many goroutines while objects change. It is for the race detector.
 func TestInventoryWhileReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", webConfig), node("n1", "10.0.0.1"))
@@ -291,14 +291,14 @@ func TestLiveStaysWithinItsNamespace(t *testing.T) {
 	})
 }
 
-// expectPagesOf expects lists of the test's namespace by pages, of Secrets by their selectors.
+// expectPagesOf requires that lists of the test's namespace use pages, and lists of Secrets use selectors.
 func expectPagesOf(t *testing.T, actions []clienttesting.Action) {
 	t.Helper()
 	want := map[string]string{"type=kubernetes.io/tls/": testNamespace, "/certrotation.dev/aggregate": testNamespace}
 	for _, action := range actions {
 		list, ok := action.(clienttesting.ListActionImpl)
 		if ok && list.ListOptions.FieldSelector == "type!=kubernetes.io/tls" && list.Namespace == testNamespace {
-			continue // the metadata of the others, which are few bytes
+			continue // the metadata of all other Secrets is small
 		}
 		if !ok || list.ListOptions.Limit == 0 {
 			t.Errorf("%v is no list by pages", action)

@@ -21,21 +21,20 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// unmanagedNamespace is one that has not opted in.
 func unmanagedNamespace(name string) *corev1.Namespace {
 	ns := managedNamespace(name)
 	ns.Labels = nil
 	return ns
 }
 
-// actions of all clients since the last call.
+// actions returns the actions of all clients since the last call.
 func (c *cluster) actions() []clienttesting.Action {
 	all := c.api.Actions()
 	c.api.ForgetActions()
 	return all
 }
 
-// requests counts the actions by namespace; the cluster is "".
+// requests counts the actions by namespace. "" stands for the cluster scope.
 func requests(actions []clienttesting.Action) map[string]int {
 	out := map[string]int{}
 	for _, action := range actions {
@@ -44,15 +43,15 @@ func requests(actions []clienttesting.Action) map[string]int {
 	return out
 }
 
-// label changes the consent of a namespace.
+// label updates a namespace, whose labels hold its consent.
 func (c *cluster) label(t *testing.T, namespace *corev1.Namespace) {
 	t.Helper()
 	c.put(t, namespace)
 	synctest.Wait()
 }
 
-// TestUnmanagedNamespaceCausesNoRequest is the first claim: without the namespace's consent no configuration causes
-// anything to be read of it, whatever is asked.
+// TestUnmanagedNamespaceCausesNoRequest: without the namespace's consent, no configuration and no caller causes a
+// request for it.
 func TestUnmanagedNamespaceCausesNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := authority(t, "ca")
@@ -83,8 +82,8 @@ func TestUnmanagedNamespaceCausesNoRequest(t *testing.T) {
 	})
 }
 
-// TestOnlyManagedNamespacesCost counts what a cluster costs: two requests (list and watch) for each of five sources of a
-// managed namespace, for ConfigMaps where there is a configuration, for Nodes, for StaticPodClasses and for Namespaces.
+// TestOnlyManagedNamespacesCost counts the requests, list and watch, of each source. A managed namespace has five
+// sources, and ConfigMaps if it has a configuration. The cluster has Nodes, StaticPodClasses and Namespaces.
 func TestOnlyManagedNamespacesCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := []runtime.Object{managedNamespace(testNamespace), managedNamespace("elsewhere"), configuration("config", webConfig)}
@@ -162,8 +161,7 @@ func TestConsentComesAndGoes(t *testing.T) {
 	})
 }
 
-// TestConsentGoesWhileItIsRead has the label go before everything has been listed: whoever waits is told that there is
-// nothing to wait for.
+// TestConsentGoesWhileItIsRead: if the label is removed before everything is listed, the waiting callers return.
 func TestConsentGoesWhileItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", webConfig))

@@ -19,7 +19,6 @@ import (
 // mountingConfig is webConfig with clients that are the pods which mount their leaf.
 var mountingConfig = strings.Replace(webConfig, "    members: [a, b]\n", "    pods: {mounting: {secretName: web-client}}\n", 1)
 
-// mountsSecret has a pod mount a Secret.
 func mountsSecret(name, secret string) *corev1.Pod {
 	pod := clientPod(name)
 	pod.Labels = map[string]string{"app": name}
@@ -27,7 +26,7 @@ func mountsSecret(name, secret string) *corev1.Pod {
 	return pod
 }
 
-// projects has a pod mount a Secret beside other things.
+// projects returns a pod that mounts a Secret in a projected volume with other sources.
 func projects(name, secret string) *corev1.Pod {
 	pod := mountsSecret(name, "")
 	pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
@@ -37,7 +36,8 @@ func projects(name, secret string) *corev1.Pod {
 	return pod
 }
 
-// TestPodsThatMountALeaf: all pods of the namespace are read, and those are members that mount it, whatever their labels are.
+// TestPodsThatMountALeaf: all pods of the namespace are read. Those that mount the leaf are members, whatever
+// their labels.
 func TestPodsThatMountALeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := mountsSecret("ended", "web-client")
@@ -79,7 +79,7 @@ func TestPodsThatMountALeaf(t *testing.T) {
 	})
 }
 
-// TestPodsThatMountTheLeafOfTheirNode: each is chosen by the leaf of the node that it runs on.
+// TestPodsThatMountTheLeafOfTheirNode: a pod is chosen by the leaf of the node that it runs on.
 func TestPodsThatMountTheLeafOfTheirNode(t *testing.T) {
 	config := strings.Replace(webConfig, "    members: [a, b]\n", "    pods: {mounting: {secretName: \"web-serving-{node}\"}}\n", 1)
 	config = strings.Replace(config, "    presents: [web-client]\n", "    presents: [web-client, \"web-serving-{node}\"]\n", 1)
@@ -99,7 +99,7 @@ func TestPodsThatMountTheLeafOfTheirNode(t *testing.T) {
 	}
 }
 
-// TestPartyThatMounts: the model knows where the pods have their files.
+// TestPartyThatMounts: the model knows the volumes in which the pods mount their files.
 func TestPartyThatMounts(t *testing.T) {
 	config := strings.Replace(podsConfig, "evidence: {kind: acknowledgement}", "evidence: {kind: mounted, mounted: {trustVolume: trust, leafVolumes: [tls]}}", 1)
 	config = strings.Replace(config, "    reporters: {serviceAccounts: [\"web-{member}\"], groups: [web-operators]}\n", "", 1)

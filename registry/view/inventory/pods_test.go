@@ -29,7 +29,7 @@ var podsConfig = strings.Replace(webConfig, "    members: [a, b]\n",
 
 const podsSelector = "app=client,tier=front,zone notin (a,b)"
 
-// clientPod is a pod that runs and that podsConfig chooses.
+// clientPod returns a running pod that podsConfig chooses.
 func clientPod(name string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: objectMeta(name), Status: corev1.PodStatus{
 		Phase: corev1.PodRunning, PodIP: "10.1.2.3",
@@ -135,7 +135,7 @@ func TestParsePod(t *testing.T) {
 	}
 }
 
-// TestProcessOfAPod: it is the same as long as the same containers run.
+// TestProcessOfAPod: the process of a pod stays the same while the same containers run.
 func TestProcessOfAPod(t *testing.T) {
 	process := func(edit func(pod *corev1.Pod)) string {
 		pod := clientPod("web")
@@ -186,7 +186,7 @@ func FuzzParsePod(f *testing.F) {
 	})
 }
 
-// podRequests are the verbs and selectors of all requests about pods.
+// podRequests returns the verbs and selectors of all requests for pods.
 func podRequests(actions []clienttesting.Action) (out []string) {
 	for _, action := range actions {
 		if action.GetResource().Resource != "pods" {
@@ -199,7 +199,8 @@ func podRequests(actions []clienttesting.Action) (out []string) {
 	return out
 }
 
-// TestPodsAreReadWhereTheyAreChosen: the pods of a selector are read while a configuration chooses them, in its namespace.
+// TestPodsAreReadWhereTheyAreChosen: pods are read only by the selectors of a configuration, and only in its
+// namespace.
 func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := clientPod("other")
@@ -250,7 +251,7 @@ func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 	})
 }
 
-// TestPodsThatMayNotBeRead: the namespace is known all the same, and the party says that it is not known who they are.
+// TestPodsThatMayNotBeRead: the namespace is known without its pods, and the party is marked as unlisted.
 func TestPodsThatMayNotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", podsConfig), clientPod("web"))

@@ -19,12 +19,12 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// forbid has every request about what matches refused until the returned function is called.
+// forbid makes every matching read fail with Forbidden until the returned function is called.
 func (c *cluster) forbid(matches func(*apifake.Request) bool) (grant func()) {
 	return c.befalls(apifake.Forbidden, matches)
 }
 
-// befalls has a fault befall every read that matches until the returned function is called.
+// befalls makes every matching read fail with the fault until the returned function is called.
 func (c *cluster) befalls(fault apifake.Fault, matches func(*apifake.Request) bool) (end func()) {
 	over := false
 	c.api.ReadFault = func(r *apifake.Request) apifake.Fault {
@@ -42,12 +42,12 @@ func (c *cluster) befalls(fault apifake.Fault, matches func(*apifake.Request) bo
 	}
 }
 
-// named is the mode in which the installation names the namespaces.
+// named returns the options of an installation that lists its namespaces.
 func named(registry metrics.KubeRegistry, namespaces ...string) inventory.Options {
 	return inventory.Options{Namespaces: namespaces, Register: registry.Register}
 }
 
-// refused are the sources that the metric names, by namespace.
+// refused returns the sources that the metric reports as refused, by namespace.
 func refused(t *testing.T, registry metrics.KubeRegistry) map[string][]string {
 	t.Helper()
 	families, err := registry.Gather()
@@ -70,7 +70,7 @@ func refused(t *testing.T, registry metrics.KubeRegistry) map[string][]string {
 	return out
 }
 
-// TestNamedNamespaces reads what the installation names, whatever labels there are, and never asks about Namespaces.
+// TestNamedNamespaces reads the listed namespaces, whatever their labels, and never requests Namespaces.
 func TestNamedNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := configuration("config", webConfig)
@@ -87,8 +87,8 @@ func TestNamedNamespaces(t *testing.T) {
 	})
 }
 
-// TestNamespaceWithoutRights has one of two namespaces not bound yet: the other goes on, the one is named, and it is
-// served when it is bound.
+// TestNamespaceWithoutRights: one of two namespaces has no role binding yet. The other one is served, the metric
+// names the first, and that is served once it is bound.
 func TestNamespaceWithoutRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, registry := configuration("config", webConfig), metrics.NewKubeRegistry()
@@ -123,7 +123,7 @@ func TestNamespaceWithoutRights(t *testing.T) {
 	})
 }
 
-// TestRefusedClusterIsWaitedFor has nobody take a cluster for empty because the rights are not there yet.
+// TestRefusedClusterIsWaitedFor: a cluster without read permissions must not count as empty.
 func TestRefusedClusterIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", webConfig))
@@ -140,7 +140,7 @@ func TestRefusedClusterIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestDefinitionsAreMissing: what has no definition yet is waited for, and the answer says what to do.
+// TestDefinitionsAreMissing: the Inventory waits for missing CRDs, and the error says how to install them.
 func TestDefinitionsAreMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", webConfig))
@@ -160,7 +160,7 @@ func TestDefinitionsAreMissing(t *testing.T) {
 	})
 }
 
-// noNodes is a configuration that has nothing to do with nodes.
+// noNodes is a configuration without nodes.
 const noNodes = `
 trustDomains:
 - name: plain
@@ -200,7 +200,8 @@ func TestNodesWithoutRights(t *testing.T) {
 	})
 }
 
-// TestClassesWithoutDefinition: an installation that names its namespaces may do without static pods, also where it reads live.
+// TestClassesWithoutDefinition: an installation that lists its namespaces works without the CRD of static pod
+// classes, also in live reads.
 func TestClassesWithoutDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClusterWith(t, named(metrics.NewKubeRegistry(), testNamespace), configuration("plain", noNodes))
@@ -218,7 +219,7 @@ func TestClassesWithoutDefinition(t *testing.T) {
 	})
 }
 
-// TestSelectorsAreRefusedEach: that the pods of one selector are not read any more says nothing of those of another.
+// TestSelectorsAreRefusedEach: the end of one refused selector does not clear the refusal of another.
 func TestSelectorsAreRefusedEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := metrics.NewKubeRegistry()

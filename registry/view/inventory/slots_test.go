@@ -20,8 +20,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestOneFaultForEveryReader: what is shown of a signer, what its pairs are read for (to sign, to move, to recover) and what
-// one of its CAs is asked for find the same wrong with the same bytes.
+// TestOneFaultForEveryReader: all readers of a signer's pairs report the same fault for the same bytes.
 func TestOneFaultForEveryReader(t *testing.T) {
 	one, other := newPair(t), newPair(t)
 	cert, otherCert, key, otherKey := one.CertPEM(), other.CertPEM(), keyOf(t, one), keyOf(t, other)
@@ -82,7 +81,7 @@ func shownFault(data map[string][]byte, slot Slot) *Fault {
 	return map[Slot]*Fault{ActiveSlot: secret.Active.Fault, NextSlot: secret.Next.Fault, PreviousSlot: secret.Previous.Fault}[slot]
 }
 
-// TestSlotsKeepWhatIsPut: each reader finds what was put, in its order, and nothing in a slot that was emptied.
+// TestSlotsKeepWhatIsPut: each reader finds the pairs that were put, in their order, and none in an emptied slot.
 func TestSlotsKeepWhatIsPut(t *testing.T) {
 	one, other := newPair(t), newPair(t)
 	for name, tc := range map[string]struct {
@@ -117,7 +116,7 @@ func TestSlotsKeepWhatIsPut(t *testing.T) {
 	}
 }
 
-// TestSignerPairIsFoundBesideAFault: a slot at fault hides no pair of another one.
+// TestSignerPairIsFoundBesideAFault: a broken slot does not hide the pairs of other slots.
 func TestSignerPairIsFoundBesideAFault(t *testing.T) {
 	pair := newPair(t)
 	data := map[string][]byte{ActiveCertKey: []byte("garbage"), ActiveKeyKey: []byte("garbage")}

@@ -118,7 +118,7 @@ func TestBuildReadsAggregates(t *testing.T) {
 	}
 }
 
-// TestBuildIsDeterministic builds twice from maps, whose order differs each time.
+// TestBuildIsDeterministic builds twice from maps, whose iteration order differs.
 func TestBuildIsDeterministic(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")

@@ -18,7 +18,7 @@ import (
 
 const contentKey = "configmap.content.certrotation.dev/web-bundle"
 
-// owned is a client pod that an object has made.
+// owned returns a client pod with an owner.
 func owned(apiVersion, kind, name string) *corev1.Pod {
 	pod := clientPod("web-1")
 	pod.Labels["pod-template-hash"] = "5d9c7"
@@ -53,7 +53,8 @@ func TestWorkloadOfAPod(t *testing.T) {
 	}
 }
 
-// TestPartyOfStartedPods: the model knows who may be restarted, and what each pod says that it has started with.
+// TestPartyOfStartedPods: the model knows the workloads that may be restarted, and the content that each pod
+// names.
 func TestPartyOfStartedPods(t *testing.T) {
 	for name, tt := range map[string]struct {
 		parameters string

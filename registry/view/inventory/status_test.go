@@ -17,7 +17,6 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// rolloutOf is webConfig with a rollout of that name.
 func rolloutOf(name string) string {
 	return webConfig + `
 rollout:
@@ -107,7 +106,6 @@ func TestRolloutStatus(t *testing.T) {
 	}
 }
 
-// TestOneRolloutInANamespace puts a younger configuration beside an older one.
 func TestOneRolloutInANamespace(t *testing.T) {
 	t.Parallel()
 	disjointRollout := strings.Replace(disjointConfig("db"), "\naggregate:", rolloutOf("db")[len(webConfig):]+"aggregate:", 1)

@@ -14,7 +14,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestBundleWithStores: what the configuration asks of a bundle, and what of it is there, gets to the model.
+// TestBundleWithStores: the model knows the trust stores that a bundle is configured to have, and those that it
+// has.
 func TestBundleWithStores(t *testing.T) {
 	ca := authority(t, "ca")
 	config := strings.Replace(webConfig, "    configMapName: web-bundle\n", "    configMapName: web-bundle\n"+

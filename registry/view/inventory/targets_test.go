@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestTargetsAreMembers: each object of injectInto is a member of the party with the evidence caBundle, and has the evidence that
-// is recorded under its name.
+// TestTargetsAreMembers: each object of injectInto is a member of the party with the evidence caBundle. Its
+// evidence is recorded under its name.
 func TestTargetsAreMembers(t *testing.T) {
 	config := strings.Replace(webConfig, "    configMapName: web-bundle\n", "    configMapName: web-bundle\n"+
 		"    injectInto: [{kind: ValidatingWebhookConfiguration, name: guard}, {kind: APIService, name: v1.demo}]\n", 1)

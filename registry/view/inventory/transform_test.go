@@ -42,7 +42,7 @@ func keyOf(t *testing.T, pair *pki.Pair) []byte {
 	return key
 }
 
-// traces are byte strings that anything which kept the key would contain.
+// traces returns byte strings that occur in anything that keeps the key.
 func traces(t *testing.T, keyPEM []byte) [][]byte {
 	t.Helper()
 	block, _ := pem.Decode(keyPEM)
@@ -165,7 +165,7 @@ func TestTransformKeepsNoKey(t *testing.T) {
 	}
 }
 
-// consenting is the metadata of what a configuration may use.
+// consenting is the metadata of an object that consents to the configuration.
 var consenting = metav1.ObjectMeta{Annotations: map[string]string{trust.AnnotationConfiguration: "config"}}
 
 func TestTransformSharesCertificates(t *testing.T) {

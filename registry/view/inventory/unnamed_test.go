@@ -138,7 +138,8 @@ func TestUnnamedLeafHasItsNames(t *testing.T) {
 	}
 }
 
-// TestAggregateKeepsWhatCounts: who reads its leaf from an aggregate still starts when its node has lost its label.
+// TestAggregateKeepsWhatCounts: a member that reads its leaf from an aggregate can still start after its node lost
+// its label.
 func TestAggregateKeepsWhatCounts(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")

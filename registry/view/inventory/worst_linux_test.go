@@ -37,18 +37,18 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// environment of the process that reads one document: which one, and where it is.
+// These variables tell the process that reads one document its name and file.
 const (
 	worstName = "CERTROTATION_WORST_NAME"
 	worstFile = "CERTROTATION_WORST_FILE"
 )
 
-// mostSorts is how much computing one object of 1 MiB may cause when it is read first: as long as others may have to wait for the
-// goroutine that does it. It is counted in CPU time of the process, and by how often a million numbers could be sorted meanwhile,
-// so that it says the same of a slow machine. One sort is about a tenth of a second.
+// mostSorts bounds the computing that the first read of a 1 MiB object may cause. Other callers wait for the
+// goroutine that does it. The unit is the CPU time of sorting a million numbers, about 0.1 s, so that slow
+// machines get the same result.
 const mostSorts = 50
 
-// worst is a document, and what certrotation does when it first sees it.
+// worst is a document and the reader that certrotation applies to it first.
 type worst struct {
 	name string
 	make func(t *testing.T) any
@@ -146,7 +146,7 @@ func readPod(data []byte) error {
 	return nil
 }
 
-// readAdmitted is of a configuration within the bounds: one that is refused would show nothing.
+// readAdmitted requires that the configuration is within the bounds: a refused one would prove nothing.
 func readAdmitted(data []byte) error {
 	if domains, err := assessed(data); err != nil || domains == 0 {
 		return fmt.Errorf("%d trust domains, %w", domains, err)
@@ -171,8 +171,8 @@ func assessed(data []byte) (domains int, err error) {
 	return len(n.Domains), nil
 }
 
-// TestLimitsHoldForTheWorst: whatever one object of 1 MiB holds, a process that reads it stays below the memory limit of its
-// pod, by half, and computes for no longer than mostSorts. Each is read in a process of its own.
+// TestLimitsHoldForTheWorst: for any 1 MiB object, the reading process stays below half of the memory limit of its
+// pod. It computes no longer than mostSorts. Each document is read in its own process.
 func TestLimitsHoldForTheWorst(t *testing.T) {
 	if name := os.Getenv(worstName); name != "" {
 		readWorst(t, name)
@@ -219,7 +219,7 @@ func TestLimitsHoldForTheWorst(t *testing.T) {
 	}
 }
 
-// readWorst is what the process of one document does.
+// readWorst is the body of the process that reads one document.
 func readWorst(t *testing.T, name string) {
 	t.Helper()
 	for _, w := range worstDocuments() {
@@ -245,7 +245,7 @@ func readWorst(t *testing.T, name string) {
 	t.Fatalf("no document %s", name)
 }
 
-// cpuTime is how long this process was on a CPU.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -255,7 +255,7 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// peak is the most memory of this process, in KiB. That of getrusage begins with what the process had that started this one.
+// peak returns the peak memory of this process, in KiB. The peak of getrusage would include the parent process.
 func peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -273,7 +273,7 @@ func peak(t *testing.T) int64 {
 	return kib
 }
 
-// podLimit is the smaller of the memory limits of the deployment.
+// podLimit returns the smaller memory limit of the two deployments.
 func podLimit(t *testing.T) int64 {
 	t.Helper()
 	least := int64(0)
@@ -304,7 +304,7 @@ func bundleOf(cert []byte, size int) *corev1.ConfigMap {
 	return configMapOf(bytes.Repeat(cert, max(1, size/len(cert))))
 }
 
-// small is a PEM of a certificate with so many names.
+// small returns a PEM certificate with the given number of names.
 func small(t *testing.T, names int) []byte {
 	t.Helper()
 	template := &x509.Certificate{}
@@ -314,7 +314,7 @@ func small(t *testing.T, names int) []byte {
 	return certificateOf(t, template)
 }
 
-// manyParts has a subject whose text takes a time that grows with its square.
+// manyParts returns a certificate whose subject takes quadratic time to format.
 func manyParts(t *testing.T) []byte {
 	t.Helper()
 	template := &x509.Certificate{}
@@ -338,7 +338,7 @@ func certificateOf(t *testing.T, template *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// laughs is the document in which each level stands for ten times the one before.
+// laughs returns a YAML document in which each level expands to ten times the former one.
 func laughs() string {
 	var text strings.Builder
 	text.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

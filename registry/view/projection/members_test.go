@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// TestUnknownIsNotUntrusting: in the stage Stable nobody renews evidence.
+// TestUnknownIsNotUntrusting: in the stage Stable evidence is not renewed, so lapsed evidence counts as unknown.
 func TestUnknownIsNotUntrusting(t *testing.T) {
 	tests := map[string]struct {
 		change               func(w *world)
@@ -78,7 +78,6 @@ func TestUnknownIsNotUntrusting(t *testing.T) {
 	}
 }
 
-// lapse makes the evidence of a member one that has lapsed.
 func (w *world) lapse(member int) {
 	w.assessment.Members[member].Known, w.assessment.Members[member].Trusted = false, false
 }
@@ -108,7 +107,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestRenewalIsNoChange: evidence that is renewed and says the same makes no event.
+// TestRenewalIsNoChange: renewed evidence with the same content causes no event.
 func TestRenewalIsNoChange(t *testing.T) {
 	w := newWorld(t)
 	w.assessment.Members[0].LastChange = start()
@@ -129,7 +128,7 @@ func TestRefusedWrites(t *testing.T) {
 	}
 	tests := map[string]struct {
 		object string
-		// blocked says which of signer, leaf and bundle have the condition.
+		// blocked tells which of signer, leaf and bundle have the condition.
 		blocked [3]bool
 	}{
 		"a leaf":   {object: "Secret/server", blocked: [3]bool{false, true, false}},
@@ -140,7 +139,7 @@ func TestRefusedWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.assessment.Blockers = []trust.Blocker{refused(tt.object)}
-			// Something else can be done.
+			// Another action is possible.
 			w.assessment.Actions = []trust.Action{{Kind: trust.Promote, ObjectKind: trust.SecretKind, Object: "signer"}}
 			objects := w.render(nil)
 			got := [3]bool{}

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestManyMembersAreShownAtAPace: members that report one after another make a version of the signer each if they are few,
-// and one in a while if they are thousands. The last one is always shown.
+// TestManyMembersAreShownAtAPace: with few members, each report makes a version of the signer. With thousands,
+// versions are paced, but the last report is always shown.
 func TestManyMembersAreShownAtAPace(t *testing.T) {
 	for _, tt := range []struct {
 		name              string

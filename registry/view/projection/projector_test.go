@@ -82,7 +82,8 @@ func (f *fakeStore) take() string {
 
 func TestProjector(t *testing.T) {
 	w := newWorld(t)
-	// synctest starts its clock in 2000; the certificates are of 2030, so usability is what the assessment says.
+	// synctest starts its clock in 2000 and the certificates are of 2030, so the assessment tells which are
+	// usable.
 	synctest.Test(t, func(t *testing.T) {
 		known := &inventory.Namespace{Name: "ns", Domains: []*trust.Domain{w.domain}}
 		source := &fakeInventory{known: known}

@@ -20,7 +20,6 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// rollingOut is a rollout of the domain demo.
 func rollingOut(status *rollout.Status) *inventory.Rollout {
 	return &inventory.Rollout{Config: &configv1alpha1.StaticPodRollout{Name: "etcd"}, Domains: []string{"demo"}, Status: status}
 }
@@ -130,7 +129,7 @@ func TestRenderRollout(t *testing.T) {
 			if n := len(objects.Certificates["server"].Status.Conditions); n != 4 {
 				t.Errorf("the leaf has %d conditions, want 4", n)
 			}
-			// Rendered again, later, from the same facts, nothing differs.
+			// A later rendering of the same facts must not differ.
 			w.now = w.now.Add(time.Hour)
 			if changes := diff("ns", objects.Certificates, w.render(objects).Certificates); len(changes) != 0 {
 				t.Errorf("%d changes of nothing", len(changes))

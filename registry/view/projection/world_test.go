@@ -14,10 +14,10 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// start of every test's world: a whole second, as the API shows times.
+// start is the time of every test's world: a whole second, as the API shows times.
 func start() time.Time { return time.Date(2030, time.January, 2, 3, 4, 5, 0, time.UTC) }
 
-// world is a trust domain with one signer, one leaf and one client, all in order.
+// world is a trust domain with one signer, one leaf and one client, all valid.
 type world struct {
 	ca     *pki.Pair
 	domain *trust.Domain
@@ -79,7 +79,7 @@ func object(name string) trust.Object {
 	return trust.Object{Name: name, Present: true, UID: "uid-" + name, ResourceVersion: "7", Created: start()}
 }
 
-// render renders the world after what is already served.
+// render renders the world on top of the objects that are already served.
 func (w *world) render(previous *Objects) *Objects {
 	known := &inventory.Namespace{Name: "ns", Domains: []*trust.Domain{w.domain}}
 	if w.rollout != nil {
@@ -94,7 +94,7 @@ func (w *world) render(previous *Objects) *Objects {
 	})
 }
 
-// missing makes a source one that is yet to be made.
+// missing makes a source that does not exist yet.
 func missing(source *trust.Object) { *source = trust.Object{Name: source.Name} }
 
 func find(conditions []metav1.Condition, kind string) metav1.Condition {

@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sources reads an API server of unit tests as the inventory would: what there is of a namespace, or what caches
-// have seen of it. It makes no requests, so that none of those that a test counts is its own.
+// Package sources reads an apifake server as the inventory does: the current objects of a namespace, or those that
+// caches have seen. It makes no requests, so a test's count of requests stays right.
 package sources
 
 import (
@@ -13,12 +13,12 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// Live are the Secrets, ConfigMaps, configurations and records of a namespace, and the nodes of the cluster.
+// Live returns the Secrets, ConfigMaps, configurations and records of a namespace, and the nodes of the cluster.
 func Live(api *apifake.Server, namespace string) *inventory.Sources {
 	return of(api, namespace, apifake.Live)
 }
 
-// Cached are those that caches have seen ([apifake.Server.Lag]).
+// Cached returns those that caches have seen ([apifake.Server.Lag]).
 func Cached(api *apifake.Server, namespace string) *inventory.Sources {
 	return of(api, namespace, apifake.Cached)
 }

@@ -9,19 +9,19 @@ import (
 	"fmt"
 )
 
-// entry is what the balancer knows about a server. Its fields are guarded by Balancer.mu.
+// entry is the state of a backend, guarded by Balancer.mu.
 type entry struct {
 	Backend
 
-	admitted bool  // not taken out
-	healthy  bool  // by the newest check
-	proven   bool  // healthy at least once in this epoch
-	epoch    int   // which process is meant: a check that began in an older one says nothing
-	conns    int   // established or being established
-	failure  error // of the newest check
+	admitted bool  // Not taken out.
+	healthy  bool  // By the newest check.
+	proven   bool  // Healthy at least once in this epoch.
+	epoch    int   // The number of its process. A check that began in an older epoch does not count.
+	conns    int   // Established or being established.
+	failure  error // Of the newest check.
 }
 
-// State is what is known about a backend.
+// State is the state of a backend.
 type State struct {
 	// Ready backends get new connections: they are admitted and passed their newest check.
 	Ready bool
@@ -29,13 +29,13 @@ type State struct {
 	Proven      bool
 	Admitted    bool
 	Connections int
-	// Failure of the newest check, nil if it passed.
+	// Failure is the error of the newest check, nil if it passed.
 	Failure error
 }
 
 var errNotChecked = errors.New("not checked yet")
 
-// State returns what is known about a backend; an unknown name is never ready.
+// State returns the state of a backend. An unknown name is never ready.
 func (b *Balancer) State(name string) State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,13 +48,12 @@ func (b *Balancer) State(name string) State {
 	}
 }
 
-// TakeOut keeps new connections away from a backend. When it returns, none will be made.
+// TakeOut keeps new connections away from a backend, from its return on.
 func (b *Balancer) TakeOut(name string) {
 	b.update(name, func(backend *entry) { backend.admitted = false })
 }
 
-// Reset tells that the server of a backend is another process from now on: it is admitted, and gets connections after its
-// next check.
+// Reset marks the server of a backend as a new process. It is admitted, and gets connections after its next check.
 func (b *Balancer) Reset(name string) {
 	b.update(name, func(backend *entry) {
 		backend.epoch++
@@ -73,7 +72,8 @@ func (b *Balancer) update(name string, change func(*entry)) {
 	}
 }
 
-// transition changes a backend and wakes those whom the change concerns. The caller holds the lock.
+// transition changes a backend. If its readiness changes, it wakes waiting connections and the reader of Readiness.
+// The caller holds the lock.
 func (b *Balancer) transition(backend *entry, change func(*entry)) {
 	before := *backend
 	change(backend)
@@ -99,8 +99,8 @@ func (b *Balancer) find(name string) *entry {
 
 func (e *entry) ready() bool { return e.admitted && e.healthy }
 
-// pick waits for a ready backend and counts a connection to it: the one with the fewest, so that a backend that comes back
-// gets its share. The epoch is for fail.
+// pick waits for a ready backend and counts a connection to it. It picks the backend with the fewest, so that one
+// that comes back gets its share. The epoch is for fail.
 func (b *Balancer) pick(ctx context.Context) (picked *entry, epoch int, err error) {
 	for {
 		b.mu.Lock()
@@ -126,14 +126,14 @@ func (b *Balancer) pick(ctx context.Context) (picked *entry, epoch int, err erro
 	}
 }
 
-// release ends what pick began.
+// release undoes the count of pick.
 func (b *Balancer) release(backend *entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	backend.conns--
 }
 
-// fail keeps connections away from a backend that did not answer, until a check says otherwise.
+// fail keeps connections away from a backend that did not answer, until a check passes.
 func (b *Balancer) fail(backend *entry, epoch int, failure error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// Config says what listens and what is behind it. Listeners and Backends are required.
+// Config holds the listeners and the backends, which are required, and limits.
 type Config struct {
-	// Listeners belong to the balancer: Run closes them.
+	// Listeners are owned by the balancer: Run closes them.
 	Listeners []net.Listener
 	Backends  []Backend
 	// CheckEvery is the pause between two checks of a backend. Defaults to 200 ms.
 	CheckEvery time.Duration
 	// CheckTimeout bounds one check. Defaults to 3 s.
 	CheckTimeout time.Duration
-	// AnswerTimeout bounds the connection to a backend, and then its answer to the client's first record. Defaults to 5 s.
+	// AnswerTimeout bounds the connection to a backend, and after that its answer to the client's first record.
+	// Defaults to 5 s.
 	AnswerTimeout time.Duration
-	// Patience is how long a client waits for a backend, all attempts together. Defaults to 15 s.
+	// Patience is how long a client waits for a backend, over all attempts. Defaults to 15 s.
 	Patience time.Duration
-	// Linger is how long a client may keep its side open after the backend has closed its own. Defaults to 30 s.
+	// Linger is how long a client may keep its side open after the backend has closed its side. Defaults to 30 s.
 	Linger time.Duration
 }
 
@@ -32,35 +33,35 @@ type Config struct {
 type Backend struct {
 	Name    string
 	Address string
-	// Check is nil for a server that may get new connections.
+	// Check returns nil for a server that may get new connections.
 	Check func(context.Context) error
 }
 
-// Balancer spreads connections.
+// Balancer spreads connections over its backends.
 type Balancer struct {
 	cfg  Config
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu       sync.Mutex
 	backends []*entry
-	changed  chan struct{} // closed and replaced whenever a connection that waits should look again
+	changed  chan struct{} // Closed and replaced when a waiting connection should look for a backend again.
 	counts   Counts
 	open     map[net.Conn]struct{}
 
-	readiness   chan struct{} // of capacity 1: a token after each change of a backend's readiness
+	readiness   chan struct{} // Of capacity 1: a token after each change of a backend's readiness.
 	connections sync.WaitGroup
 }
 
-// Counts are of connections since the start.
+// Counts are the numbers of connections since the start.
 type Counts struct {
 	Accepted int64 `json:"accepted"`
-	// Retried attempts went to another backend because the first one did not answer.
+	// Retried counts attempts with another backend, because the first one did not answer.
 	Retried int64 `json:"retried"`
-	// Unserved connections were closed without an answer from any backend.
+	// Unserved counts connections that were closed without an answer from any backend.
 	Unserved int64 `json:"unserved"`
 }
 
-// New makes a balancer that does nothing before Run.
+// New returns a balancer. It does nothing before Run.
 func New(cfg Config) (*Balancer, error) {
 	if len(cfg.Listeners) == 0 || len(cfg.Backends) == 0 {
 		return nil, fmt.Errorf("make a balancer: %d listeners and %d backends; it needs one of each", len(cfg.Listeners), len(cfg.Backends))
@@ -89,7 +90,7 @@ func New(cfg Config) (*Balancer, error) {
 	return b, nil
 }
 
-// Run accepts connections and checks backends until the context ends. Established connections outlive it.
+// Run accepts connections and checks backends until the context ends. Established connections stay open.
 func (b *Balancer) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, backend := range b.backends {
@@ -102,7 +103,7 @@ func (b *Balancer) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// CloseConnections closes what is established and waits until nothing is left of it. Call it after Run has returned.
+// CloseConnections closes the established connections and waits for their end. Call it after Run has returned.
 func (b *Balancer) CloseConnections() {
 	b.mu.Lock()
 	for conn := range b.open {

@@ -26,16 +26,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is for what has to happen, however busy the machine is.
+// patience bounds each wait, long enough for a busy machine.
 const patience = 2 * time.Minute
 
-// network is where a world is.
+// network is where a world listens and dials.
 type network interface {
 	listen(t *testing.T) net.Listener
 	dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// loopback is TCP of this machine, on ports that nobody else gets while a server restarts.
+// loopback is TCP on this machine, on ports that no other program gets while a server restarts.
 type loopback struct{}
 
 func (loopback) listen(t *testing.T) net.Listener {
@@ -191,16 +191,16 @@ func (w *world) allReady() {
 	}
 }
 
-// echo is a TLS server. kill ends it like kill -9: nobody gets a goodbye.
+// echo is a TLS server. kill ends it like SIGKILL, without closing TLS.
 type echo struct {
 	t       *testing.T
 	name    string
 	config  *tls.Config
 	address string
 	unready atomic.Bool
-	// mute servers accept and never say anything.
+	// mute servers accept and never send anything.
 	mute atomic.Bool
-	// rude servers hang up when they have read the ClientHello.
+	// rude servers hang up after they have read the ClientHello.
 	rude atomic.Bool
 
 	mu       sync.Mutex
@@ -330,7 +330,7 @@ func TestRetriesBeforeTheAnswer(t *testing.T) {
 		"a server that hangs up early": func(s *echo) { s.rude.Store(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Checks are rare: the balancer does not know yet.
+			// Rare checks: the balancer does not notice the failure.
 			w := newWorld(t, 2, func(cfg *Config) { cfg.CheckEvery = time.Hour })
 			w.allReady()
 			fail(w.servers[0])
@@ -368,7 +368,7 @@ func TestClientsWaitForAReadyBackend(t *testing.T) {
 	}
 }
 
-// A check that began before the process was replaced must not admit the next one.
+// TestOldCheckProvesNothing: a check that began before the process was replaced must not admit the new process.
 func TestOldCheckProvesNothing(t *testing.T) {
 	entered, leave, again := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	calls := 0
@@ -380,7 +380,7 @@ func TestOldCheckProvesNothing(t *testing.T) {
 				<-leave
 				return nil
 			case 2:
-				close(again) // What the first one said has been recorded, or dropped.
+				close(again) // The result of the first check has been recorded or dropped.
 			}
 			<-ctx.Done()
 			return ctx.Err()
@@ -398,8 +398,7 @@ func TestOldCheckProvesNothing(t *testing.T) {
 	}
 }
 
-// TestNoFailureOverRestarts: clients with new connections see nothing of servers that restart in turn, whether they were
-// taken out first or killed, as long as their own connection was not through a killed one.
+// TestNoFailureOverRestarts: while servers restart in turn, no new connection fails.
 func TestNoFailureOverRestarts(t *testing.T) {
 	w := newWorld(t, 2, nil)
 	w.allReady()

@@ -11,11 +11,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// slowChecks is how many checks in a row may run into their timeout before the backend counts as unhealthy. A server that
-// refuses or says no is believed at once; a slow one is, on a busy machine, most likely just slow.
+// slowChecks is how many checks in a row may time out before the backend counts as unhealthy. A refusal or an error
+// counts at once; a slow server is, on a busy machine, most likely just slow.
 const slowChecks = 2
 
-// check asks a backend again and again until the context ends.
 func (b *Balancer) check(ctx context.Context, backend *entry) {
 	ticker := time.NewTicker(b.cfg.CheckEvery)
 	defer ticker.Stop()
@@ -47,7 +46,7 @@ func (b *Balancer) check(ctx context.Context, backend *entry) {
 	}
 }
 
-// record takes the result of a check that began in epoch.
+// record stores the result of a check that began in epoch.
 func (b *Balancer) record(ctx context.Context, backend *entry, epoch int, failure error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,13 +15,12 @@ import (
 )
 
 const (
-	// acceptPause is how long the balancer waits when the system has, say, no file descriptor left.
+	// acceptPause is the pause after a failed accept, for example without a free file descriptor.
 	acceptPause = 50 * time.Millisecond
-	// answerSize bounds the first part of a backend's answer: it is passed on as it comes.
+	// answerSize bounds the first part of a backend's answer, which is passed on as it comes.
 	answerSize = 16 << 10
 )
 
-// accept takes connections from a listener until it is closed.
 func (b *Balancer) accept(ctx context.Context, listener net.Listener) {
 	for {
 		client, err := listener.Accept()
@@ -41,15 +40,15 @@ func (b *Balancer) accept(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// serve connects a client to a backend that answers it and carries bytes until both are done.
+// serve connects a client to a backend that answers it, and copies bytes until both sides are done.
 func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 	defer b.track(client)()
 	b.count(func(c *Counts) { c.Accepted++ })
 	hello, err := readHello(client, b.cfg.Patience)
 	if err != nil {
-		return // The client has not said anything: a port scan, or a check by TCP alone.
+		return // The client sent nothing: a port scan or a TCP check.
 	}
-	// The balancer stops accepting when ctx ends, but serves whom it has accepted.
+	// When ctx ends, the balancer stops accepting, but still serves the accepted connections.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.Patience)
 	defer cancel()
 	for {
@@ -72,8 +71,8 @@ func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 	}
 }
 
-// introduce connects to a backend, sends it the client's first record and returns the first part of its answer. Nothing of
-// that reaches the client before it has succeeded.
+// introduce connects to a backend, sends it the client's first record and returns the first part of its answer. The
+// client sees nothing of a failed attempt.
 func (b *Balancer) introduce(ctx context.Context, backend *entry, hello []byte) (net.Conn, []byte, error) {
 	server, err := b.dial(ctx, "tcp", backend.Address)
 	if err != nil {
@@ -97,12 +96,12 @@ func exchange(server net.Conn, hello []byte, timeout time.Duration) ([]byte, err
 	answer := make([]byte, answerSize)
 	n, err := server.Read(answer)
 	if n == 0 {
-		return nil, err // Never nil: a connection does not return nothing without a reason.
+		return nil, err // Never nil: a read of nothing always has an error.
 	}
 	return answer[:n], server.SetDeadline(time.Time{})
 }
 
-// carry passes on the answer, and then everything both ways, until both sides are closed.
+// carry passes on the answer, and then copies both ways until both sides are closed.
 func (b *Balancer) carry(client, server net.Conn, answer []byte) {
 	defer b.track(server)()
 	if _, err := client.Write(answer); err != nil {
@@ -116,12 +115,13 @@ func (b *Balancer) carry(client, server net.Conn, answer []byte) {
 	}()
 	_, err := io.Copy(client, server)
 	closeWrite(client, err)
-	// A server that is done does not read any more. A client that never closes must not keep this connection for ever.
+	// A closed server no longer reads. A client that never closes must not keep this connection forever.
 	_ = client.SetReadDeadline(time.Now().Add(b.cfg.Linger))
 	<-upstream
 }
 
-// closeWrite passes the end of one direction on to conn. After an error there is nothing orderly to pass on.
+// closeWrite closes the write side of conn when the other direction ends. After an error there is no orderly end to
+// pass on.
 func closeWrite(conn net.Conn, failure error) {
 	half, ok := conn.(interface{ CloseWrite() error })
 	if failure != nil || !ok {
@@ -131,7 +131,7 @@ func closeWrite(conn net.Conn, failure error) {
 	_ = half.CloseWrite()
 }
 
-// track makes CloseConnections reach conn until the returned function, which closes it, was called.
+// track lets CloseConnections close conn, until the returned function closes it.
 func (b *Balancer) track(conn net.Conn) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,8 +17,8 @@ const (
 	maxRecord = 1 << 14
 )
 
-// readHello reads what a client says before it expects an answer: the TLS record with its ClientHello. Of anything that is
-// no such record it returns the beginning, which the backend may answer as it likes.
+// readHello reads what a client sends before it expects an answer: the TLS record with its ClientHello. If it is not
+// such a record, readHello returns the bytes that it has read, and the backend answers them.
 func readHello(client net.Conn, patience time.Duration) ([]byte, error) {
 	if err := client.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 	"certrotation.dev/test/pipenet"
 )
 
-// TestServerThatSaysNothing costs its first client the time for an answer, and no other one.
+// TestServerThatSaysNothing: only the first client of a mute server waits for its answer.
 func TestServerThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Checks are rare: the balancer does not know yet. Its client waits for longer than it does.
+		// Rare checks: the balancer does not notice the mute server. Clients wait longer than AnswerTimeout.
 		w := newWorldOn(t, &pipes{}, 2, func(cfg *Config) { cfg.CheckEvery, cfg.AnswerTimeout = time.Hour, patience/2 })
 		w.allReady()
 		w.servers[0].mute.Store(true)
@@ -53,7 +53,7 @@ func TestPatienceEnds(t *testing.T) {
 	})
 }
 
-// pipes is a network in memory, for a bubble of synctest, whose clock makes the time-outs.
+// pipes is a network in memory. The clock of the synctest bubble drives its timeouts.
 type pipes struct{ pipenet.Network }
 
 func (p *pipes) listen(*testing.T) net.Listener { return p.Listen() }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take reserves a TCP port of every IPv4 address of this machine until the end of t.
+// Take reserves a TCP port on every IPv4 address of this machine until the end of t.
 func Take(t testing.TB) int {
 	t.Helper()
-	// No process that is started meanwhile may inherit the socket.
+	// Hold the lock, so that no process started meanwhile inherits the socket.
 	syscall.ForkLock.RLock()
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -42,7 +42,7 @@ func Take(t testing.TB) int {
 	return address.Port
 }
 
-// Share is the Control of a net.ListenConfig that listens on a reserved port.
+// Share is the Control function of a net.ListenConfig that listens on a reserved port.
 func Share(_, _ string, conn syscall.RawConn) error {
 	var failed error
 	if err := conn.Control(func(socket uintptr) { failed = share(int(socket)) }); err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestTake has somebody listen on a reserved port who does not share it, and somebody who does, twice: servers restart.
+// TestTake listens on a reserved port without Share, which fails, and twice with it, as a restarted server does.
 func TestTake(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", Take(t))
 	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); !errors.Is(err, syscall.EADDRINUSE) {
@@ -50,7 +50,6 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestReservationsDiffer: a port that this process has reserved is not given to it again.
 func TestReservationsDiffer(t *testing.T) {
 	taken := map[int]bool{}
 	for range 100 {

@@ -17,7 +17,8 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// broken is a configuration that the schema lets through, which does not know what an address is, and the webhook does not.
+// broken returns a configuration that the schema accepts and the webhook refuses: the schema does not check
+// addresses.
 func broken() *configv1alpha1.RotationConfiguration {
 	return &configv1alpha1.RotationConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "guard-check", Namespace: Namespace},
@@ -44,7 +45,7 @@ func (in *Installation) waitForGuard(ctx context.Context, client versioned.Inter
 	return nil
 }
 
-// refusedByWebhook tells an answer of the webhook from one of the schema and of RBAC.
+// refusedByWebhook distinguishes an answer of the webhook from one of the schema or of RBAC.
 func refusedByWebhook(err error) bool {
 	return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && strings.Contains(err.Error(), "admission webhook")
 }

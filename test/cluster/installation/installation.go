@@ -18,25 +18,25 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// Names of the processes, and so of their pid files and logs.
+// Names of the processes, pid files and logs.
 const (
 	Controller = "controller"
 	Serve      = "serve"
 )
 
-// Namespace of certrotation itself.
+// Namespace is the namespace of certrotation itself.
 const Namespace = "certrotation-system"
 
 // loopback is where the processes listen.
 const loopback = "127.0.0.1"
 
-// Config says what to install.
+// Config is the configuration of an installation.
 type Config struct {
-	// Program is the path of certrotation. Defaults to that of `make build`.
+	// Program is the path of certrotation. Defaults to the one that `make build` builds.
 	Program string
-	// AllowedCIDRs are the ranges of this machine in which the controller may dial. Defaults to its whole loopback.
+	// AllowedCIDRs are the ranges that the controller may dial. Defaults to the whole loopback.
 	AllowedCIDRs string
-	// ServeFlags and ControllerFlags are put behind our own.
+	// ServeFlags and ControllerFlags follow the default flags.
 	ServeFlags, ControllerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
@@ -50,11 +50,11 @@ type Installation struct {
 	root              string
 	ports             map[string]int
 	started           map[string]*cluster.Process
-	// applied is the port of the API for which the base was applied, 0 for none.
+	// applied is the API port for which the base was applied, 0 if it was not.
 	applied int
 }
 
-// Prepare finds the binaries and the ports; nothing is started.
+// Prepare finds the binaries and chooses the ports. It starts nothing.
 func Prepare(c *cluster.Cluster, cfg Config) (*Installation, error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -76,8 +76,8 @@ func Prepare(c *cluster.Cluster, cfg Config) (*Installation, error) {
 	return in, in.loadPorts(apiPort, controllerPort)
 }
 
-// lookAtInputs makes inputs of go's test cache of what kubectl runs and reads: the plugin and the manifests. What a test itself opens
-// or runs is one anyway.
+// lookAtInputs opens what kubectl runs and reads, so that the plugin and the manifests become inputs of go's test
+// cache. What a test itself opens or runs already is one.
 func (in *Installation) lookAtInputs() error {
 	if _, err := os.Stat(in.Binary("kubectl-certrotation")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at the plugin: %w", err)
@@ -102,8 +102,8 @@ func (in *Installation) Install(ctx context.Context) error {
 	return in.waitForAPI(ctx)
 }
 
-// Exchange ends both processes and starts those of another program with the same identities, ports and flags. What is in the
-// cluster stays.
+// Exchange replaces both processes by another program's, with the same identities, ports and flags. The cluster's
+// objects stay.
 func (in *Installation) Exchange(ctx context.Context, program string) error {
 	for _, process := range []*cluster.Process{in.Serve, in.Controller} {
 		if err := process.Stop(ctx); err != nil {
@@ -114,15 +114,15 @@ func (in *Installation) Exchange(ctx context.Context, program string) error {
 	return in.Install(ctx)
 }
 
-// Binary is the path of one of our programs.
+// Binary returns the path of one of this repository's programs.
 func (in *Installation) Binary(name string) string { return filepath.Join(in.root, "bin", name) }
 
-// APIURL is where serve listens itself, not behind the aggregator.
+// APIURL returns the URL of serve itself, without the aggregator.
 func (in *Installation) APIURL() string {
 	return fmt.Sprintf("https://%s:%d", loopback, in.ports[apiPort])
 }
 
-// ControllerURL is where the controller serves /livez, /readyz and /metrics.
+// ControllerURL returns the URL where the controller serves /livez, /readyz and /metrics.
 func (in *Installation) ControllerURL() string {
 	return fmt.Sprintf("https://%s:%d", loopback, in.ports[controllerPort])
 }
@@ -131,7 +131,7 @@ func (in *Installation) say(format string, args ...any) {
 	fmt.Fprintf(in.cfg.Progress, format+"\n", args...)
 }
 
-// serviceAccountKubeconfig is a kubeconfig with exactly the rights of a ServiceAccount.
+// serviceAccountKubeconfig returns a kubeconfig with exactly the rights of a ServiceAccount.
 func (in *Installation) serviceAccountKubeconfig(namespace, name string) (string, error) {
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, name)
 	path, err := in.Cluster.UserKubeconfig(user, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
@@ -149,7 +149,7 @@ func (in *Installation) startController(ctx context.Context) error {
 	args := append([]string{
 		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
 		"--metrics-bind-address=" + loopback + ":" + strconv.Itoa(in.ports[controllerPort]),
-		// What is observed here listens on this machine.
+		// The observed servers listen on this machine.
 		"--allowed-cidrs=" + cmp.Or(in.cfg.AllowedCIDRs, "127.0.0.0/8,::1/128"),
 	}, in.cfg.ControllerFlags...)
 	in.Controller, err = in.start(ctx, Controller, in.cfg.Program, args, httpReady(in.ControllerURL()+"/readyz"), controllerPort)
@@ -171,7 +171,7 @@ func (in *Installation) startServe(ctx context.Context) error {
 	return err
 }
 
-// start starts a process that listens on ports of these names, or takes it over if an earlier command has left it running, and
+// start starts a process that listens on the named ports, or adopts one that an earlier command left running, and
 // waits until it is ready.
 func (in *Installation) start(
 	ctx context.Context, name, path string, args []string, ready func(context.Context) error, ports ...string,

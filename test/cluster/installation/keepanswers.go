@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// KeepAnswers writes, for who looks at a failed test, what kubectl says of a namespace into a directory: commands are its
-// arguments by the name of the file. What kubectl cannot say is written too.
+// KeepAnswers writes the answers of kubectl about a namespace into a directory, to analyze a failed test. commands
+// are kubectl's arguments by file name. It also writes kubectl's errors.
 func (in *Installation) KeepAnswers(t testing.TB, dir, namespace string, commands map[string][]string) {
 	t.Helper()
 	for name, args := range commands {

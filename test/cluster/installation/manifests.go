@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// overlay makes the base fit processes on the loopback interface.
+// overlay adapts the base to processes on the loopback interface.
 const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
@@ -24,7 +24,7 @@ patches:
     - {op: replace, path: /spec/service/port, value: %[2]d}
 `
 
-// external is the Service: kube-apiserver connects to the name that it has.
+// external is the Service with the name that kube-apiserver connects to.
 const external = `apiVersion: v1
 kind: Service
 metadata:
@@ -36,7 +36,7 @@ spec:
   ports: [{port: %d}]
 `
 
-// applyBase applies the base, unless that is done: only the port of the API can change.
+// applyBase applies the base, unless it was applied with the same API port, the only part that can change.
 func (in *Installation) applyBase(ctx context.Context) error {
 	if in.applied == in.ports[apiPort] {
 		return nil
@@ -61,7 +61,7 @@ func (in *Installation) applyBase(ctx context.Context) error {
 	return nil
 }
 
-// Relative is the path of a directory of the repository as kustomize wants it: relative to the overlay.
+// Relative returns the path of a repository directory relative to the overlay, as kustomize requires.
 func (in *Installation) Relative(dir, to string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make %s: %w", dir, err)
@@ -88,7 +88,7 @@ func (in *Installation) ApplyOverlay(ctx context.Context, dir string, files map[
 	return err
 }
 
-// Kubectl runs kubectl as administrator and returns what it printed.
+// Kubectl runs kubectl as administrator and returns its output.
 func (in *Installation) Kubectl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, in.Cluster.Tool("kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+in.Cluster.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(in.Cluster.Dir(), "kube-cache"))

@@ -15,10 +15,11 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// APIServerFlags have kube-apiserver connect to the endpoints of a Service: nothing answers at its address.
+// APIServerFlags make kube-apiserver connect to a Service's endpoints, because the Service's address does not answer.
 var APIServerFlags = []string{"--enable-aggregator-routing=true"}
 
-// ControllerManagerFlags add the controllers of workloads, endpoints, volumes and nodes to those of package cluster.
+// ControllerManagerFlags enable the controllers of workloads, endpoints, volumes and nodes, in addition to package
+// cluster's.
 var ControllerManagerFlags = []string{
 	"--controllers=namespace-controller,garbage-collector-controller,resourcequota-controller,serviceaccount-controller," +
 		"serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller," +
@@ -28,10 +29,11 @@ var ControllerManagerFlags = []string{
 	"--node-monitor-grace-period=20s",
 }
 
-// scheduler is the name of its process and its program.
+// scheduler is the name of both the process and the program.
 const scheduler = "kube-scheduler"
 
-// Image is certrotation's, as `make local-image` has built it: the name by digest, and the archive that a node imports.
+// Image returns certrotation's image that `make local-image` built: its name by digest, and the archive for the
+// nodes.
 func Image() (name, archive string, err error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -45,7 +47,7 @@ func Image() (name, archive string, err error) {
 	return "certrotation.dev/certrotation@" + strings.TrimSpace(string(digest)), filepath.Join(dir, "certrotation.tar"), nil
 }
 
-// StartScheduler starts what places pods on nodes.
+// StartScheduler starts kube-scheduler, which places pods on nodes.
 func (in *Installation) StartScheduler(ctx context.Context) (*cluster.Process, error) {
 	port, err := in.Port(scheduler)
 	if err != nil {
@@ -65,8 +67,8 @@ func (in *Installation) StartScheduler(ctx context.Context) (*cluster.Process, e
 	})
 }
 
-// PodEnvironment is the environment by which a pod finds kube-apiserver. The Service kubernetes has an address that nothing answers
-// at; what a pod's own environment says wins over what kubelet says of Services.
+// PodEnvironment returns the environment with which a pod finds kube-apiserver. It is needed because the address of
+// the Service kubernetes does not answer. A pod's own environment overrides kubelet's variables for Services.
 func (in *Installation) PodEnvironment() (map[string]string, error) {
 	server, err := url.Parse(in.Cluster.URL())
 	if err != nil {
@@ -75,7 +77,7 @@ func (in *Installation) PodEnvironment() (map[string]string, error) {
 	return map[string]string{"KUBERNETES_SERVICE_HOST": server.Hostname(), "KUBERNETES_SERVICE_PORT": server.Port()}, nil
 }
 
-// InstallOnNodes installs certrotation as people do: as pods of nodes that know its Image, by the page about that.
+// InstallOnNodes installs certrotation as pods of nodes that have its Image, as docs/install.md says.
 func (in *Installation) InstallOnNodes(ctx context.Context) (*Stranger, error) {
 	environment, err := in.PodEnvironment()
 	if err != nil {

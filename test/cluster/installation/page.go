@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// page is what people read who install certrotation.
+// page is the installation page of the documentation.
 const page = "docs/install.md"
 
-// block is a fenced block of a page.
 type block struct {
 	// language is empty for a block of commands.
 	language string
@@ -55,7 +54,7 @@ func fenced(text string) []block {
 	return blocks
 }
 
-// file is the name that the first line of a block in YAML gives it, as a comment; empty for a block that is no file.
+// file returns the file name that a comment in the first line of a YAML block gives, "" for other blocks.
 func (b *block) file() string {
 	if b.language != "yaml" || len(b.lines) == 0 {
 		return ""
@@ -67,7 +66,8 @@ func (b *block) file() string {
 	return name
 }
 
-// commands are the lines behind a prompt, with those in which they go on after a backslash. What a command prints stands below it.
+// commands returns the lines after a prompt, joined with their continuations after a backslash. It skips the printed
+// output.
 func (b *block) commands() []string {
 	var commands []string
 	if b.language != "" {

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// Headings of the page.
+// Headings of docs/install.md.
 const (
 	WithKubectl = "With kubectl"
 	WithHelm    = "With Helm"
@@ -22,7 +22,7 @@ const (
 	Uninstall   = "Uninstall"
 )
 
-// InstallPods installs certrotation as the page says below a heading, and returns when the API answers through kube-apiserver.
+// InstallPods follows a section of docs/install.md, and returns when the API answers through kube-apiserver.
 func (s *Stranger) InstallPods(ctx context.Context, heading string) error {
 	if _, err := s.Follow(ctx, heading); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (s *Stranger) InstallPods(ctx context.Context, heading string) error {
 	return s.in.waitForAPI(ctx)
 }
 
-// WaitDeployments waits until Deployments are as their specs say.
+// WaitDeployments waits until Deployments match their specs.
 func WaitDeployments(ctx context.Context, client kubernetes.Interface, namespace string, names ...string) error {
 	return cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
 		for _, name := range names {

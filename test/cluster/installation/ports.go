@@ -14,16 +14,16 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// Names of the ports of certrotation itself, on the loopback interface.
+// Names of certrotation's own ports on the loopback interface.
 const (
 	apiPort        = "api"
 	controllerPort = "controller"
 )
 
-// portAttempts is how often an installation is repeated on other ports when other programs took one of them in the meantime.
+// portAttempts is how often an installation is tried, on new ports when other programs took one.
 const portAttempts = 5
 
-// lostPortsError is of a process that ended because another program has one of its ports.
+// lostPortsError is the error of a process that ended because another program has one of its ports.
 type lostPortsError struct {
 	ports []string
 	cause error
@@ -32,7 +32,7 @@ type lostPortsError struct {
 func (e *lostPortsError) Error() string { return e.cause.Error() }
 func (e *lostPortsError) Unwrap() error { return e.cause }
 
-// onFreePorts installs something, and once more with other ports if another program has taken one of them meanwhile.
+// onFreePorts calls install, and again with other ports if another program took one.
 func (in *Installation) onFreePorts(install func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := install()
@@ -49,7 +49,7 @@ func (in *Installation) onFreePorts(install func() error) error {
 	}
 }
 
-// Port is a port that was free, and keeps its name.
+// Port returns the named port. It chooses a free one at the first call and keeps it.
 func (in *Installation) Port(name string) (int, error) {
 	if port, ok := in.ports[name]; ok {
 		return port, nil
@@ -62,7 +62,7 @@ func (in *Installation) Port(name string) (int, error) {
 	return port, in.savePorts()
 }
 
-// loadPorts reads the ports of an earlier installation and chooses those that it has not.
+// loadPorts reads the ports of an earlier installation and chooses the missing ones.
 func (in *Installation) loadPorts(names ...string) error {
 	in.ports = map[string]int{}
 	data, err := os.ReadFile(in.portsFile())

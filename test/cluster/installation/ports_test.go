@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// TestLostPort has a process end because somebody else has its port.
+// TestLostPort starts a process that ends because another program has its port.
 func TestLostPort(t *testing.T) {
 	c, err := cluster.Prepare(t.Context(), cluster.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestLostPort(t *testing.T) {
 	}
 }
 
-// TestLostPortIsGivenUp: what goes on in the same way is not a lost port, or nothing that other ports help with.
+// TestLostPortIsGivenUp: onFreePorts gives up after portAttempts lost ports, and at once after another failure.
 func TestLostPortIsGivenUp(t *testing.T) {
 	c, err := cluster.Prepare(t.Context(), cluster.Config{Dir: t.TempDir()})
 	if err != nil {

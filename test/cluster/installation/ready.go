@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// httpReady asks a health endpoint. The certificate is not verified: who answers does not matter for "is it up", and
-// waitForAPI asks again through kube-apiserver, which verifies.
+// httpReady checks a health endpoint. It does not verify the certificate: waitForAPI checks again through
+// kube-apiserver, which verifies it.
 func httpReady(url string) func(context.Context) error {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	return func(ctx context.Context) error {
@@ -42,8 +42,8 @@ func httpReady(url string) func(context.Context) error {
 	}
 }
 
-// waitForAPI waits until kube-apiserver reaches both faces with verified certificates: a list of our resource, and a
-// dry run write that the webhook judges.
+// waitForAPI waits until kube-apiserver reaches both the aggregated API and the webhook with verified certificates.
+// It lists a resource of the API, and makes a dry-run write that the webhook reviews.
 func (in *Installation) waitForAPI(ctx context.Context) error {
 	client, err := versioned.NewForConfig(in.Cluster.AdminConfig())
 	if err != nil {

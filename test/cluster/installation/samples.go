@@ -13,23 +13,22 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// Sample is the running manifests/samples/mtls-service.
+// Sample is the running sample manifests/samples/mtls-service.
 type Sample struct {
-	// Namespace of the sample.
 	Namespace string
-	// Server and Clients are its processes; clients by short name.
+	// Server and Clients are its processes. Clients are by short name.
 	Server  *cluster.Process
 	Clients map[string]*cluster.Process
-	// ServerAddress is host:port of the TLS listener, StatsURL the counters of all programs together, and ControlURL
-	// of each client the place for POST /hold and /resume.
+	// ServerAddress is the host:port of the TLS listener, and StatsURL the URL of all programs' counters. ControlURL
+	// is the URL of each client for POST /hold and /resume.
 	ServerAddress, StatsURL string
 	ControlURL              map[string]string
 }
 
-// sampleClients are the clients of the sample, by short name.
+// sampleClients are the short names of the sample's clients.
 var sampleClients = []string{"a", "b"}
 
-// besideTheLeaf is the client that verifies by ca.crt of the Secret with its leaf.
+// besideTheLeaf is the client that verifies with ca.crt of the Secret with its leaf.
 const besideTheLeaf = "b"
 
 // MTLSNamespace is the namespace of the sample mtls-service.
@@ -41,7 +40,7 @@ const (
 	statsPort = "sample-server"
 )
 
-// clientPort is the name of the port of a client.
+// clientPort returns the name of a client's port.
 func clientPort(client string) string { return "sample-client-" + client }
 
 const sampleOverlay = `apiVersion: kustomize.config.k8s.io/v1beta1
@@ -106,7 +105,7 @@ func (in *Installation) applySample(ctx context.Context, s *Sample) error {
 	return nil
 }
 
-// asAccount are the flags of a program that runs with its own account.
+// asAccount returns the flags that give a program the rights of its own ServiceAccount.
 func (in *Installation) asAccount(name string) ([]string, error) {
 	kubeconfig, err := in.serviceAccountKubeconfig(MTLSNamespace, name)
 	if err != nil {
@@ -164,7 +163,7 @@ func (in *Installation) startServer(ctx context.Context, s *Sample) error {
 	return err
 }
 
-// InstallOpenShiftEtcd applies the sample openshift-etcd and, as there is no kubelet, its three nodes.
+// InstallOpenShiftEtcd applies the sample openshift-etcd and its three Nodes, which no kubelet registers.
 func (in *Installation) InstallOpenShiftEtcd(ctx context.Context) error {
 	sample := filepath.Join(in.root, "manifests", "samples", "openshift-etcd")
 	if _, err := in.Kubectl(ctx, "apply", "-f", filepath.Join(sample, "nodes.yaml")); err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Scrape returns what a URL of one of our processes answers to a user, such as the metrics to an administrator. Who answers
-// is not verified.
+// Scrape returns the answer of one of this repository's processes to a user, such as the metrics to an administrator.
+// It does not verify the server.
 func Scrape(ctx context.Context, who *rest.Config, url string) (string, error) {
 	config := rest.CopyConfig(who)
 	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile, config.TLSClientConfig.Insecure = nil, "", true

@@ -17,14 +17,15 @@ import (
 	"strings"
 )
 
-// Stranger does what docs/install.md says, word for word, in a directory with nothing but manifests and the image of this machine.
+// Stranger follows docs/install.md word for word, in a directory with only the manifests and this machine's image.
 type Stranger struct {
 	in          *Installation
 	dir         string
 	environment map[string]string
 }
 
-// What a stranger adds to the page: by which address pods reach kube-apiserver in a network without the addresses of Services.
+// What a Stranger adds to the page: the environment with which pods find kube-apiserver, where Services have no
+// addresses.
 const (
 	environmentPatch = `patches:
 - target: {kind: Deployment, name: certrotation-.*}
@@ -33,7 +34,7 @@ const (
 	kustomizationFile, valuesFile = "kustomization.yaml", "values.yaml"
 )
 
-// NewStranger is somebody whose pods need environment variables.
+// NewStranger returns a Stranger whose pods get the environment variables.
 func (in *Installation) NewStranger(environment map[string]string) (*Stranger, error) {
 	s := &Stranger{in: in, dir: filepath.Join(in.Cluster.Dir(), "stranger"), environment: environment}
 	if err := os.MkdirAll(filepath.Join(s.dir, "bin"), 0o755); err != nil {
@@ -57,8 +58,8 @@ func (s *Stranger) variables(format string) string {
 
 func (s *Stranger) values() string { return "env:\n" + s.variables("- {name: %s, value: %q}\n") }
 
-// Follow writes the files and runs the commands below a heading of the page, but for commands that do not begin with one of some
-// words, if there are any. It returns what each command printed.
+// Follow writes the files and runs the commands of a section of the page. If beginning is not empty, it only runs
+// commands that start with one of its entries. It returns the output of each command.
 func (s *Stranger) Follow(ctx context.Context, heading string, beginning ...string) (map[string]string, error) {
 	blocks, err := s.in.section(heading)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// Expected is how many certificates each namespace has at least.
+// Expected is the minimum number of certificates in each namespace.
 type Expected map[string]int
 
-// BothSamples are the certificates of the system and of the samples mtls-service and openshift-etcd.
+// BothSamples returns the certificates of the system and of the samples mtls-service and openshift-etcd.
 func BothSamples() Expected {
 	return Expected{Namespace: 1, MTLSNamespace: 4, "openshift-etcd": 13}
 }

@@ -27,7 +27,8 @@ What to try next:
   make down
 `
 
-// upEtcd starts three nodes with etcd as their static pods and certrotation as their pods, and kube-apiservers that use this etcd.
+// upEtcd starts three nodes with etcd as static pods and certrotation as pods. It also starts kube-apiservers that
+// use this etcd.
 func upEtcd(ctx context.Context, out io.Writer, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,9 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command localup is `make up` and `make down`: a control plane with certrotation and its samples on this machine, in
-// the directory .local of the repository. `make up SAMPLE=etcd` is one whose etcd runs on real nodes, in .local/etcd-nodes; `make up SAMPLE=pods` one whose
-// workloads are pods on real nodes, in .local/pods.
+// Command localup is `make up` and `make down`. It runs a control plane with certrotation and its samples on this
+// machine, in the repository's directory .local. With SAMPLE=etcd, its etcd runs on real nodes, in .local/etcd-nodes.
+// With SAMPLE=pods, its workloads are pods on real nodes, in .local/pods.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/test/cluster/workernodes"
 )
 
-// patience bounds `make up` once everything is built.
+// patience bounds `make up` after the build.
 const patience = 5 * time.Minute
 
 func main() {
@@ -91,7 +91,7 @@ func up(ctx context.Context, out io.Writer, dir string) error {
 	return nil
 }
 
-// failed says which step failed and what to do; the error itself names the log.
+// failed names the failed step and what to do next; the error itself names the log.
 func failed(step string, err error) error {
 	return fmt.Errorf("%s: %w\nThe logs are in .local/logs. `make up` again starts what is missing; `make down` removes everything", step, err)
 }
@@ -106,7 +106,7 @@ func down(ctx context.Context, out io.Writer, dir string) error {
 	if err := cluster.StopDir(ctx, dir, out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", dir, err)
 	}
-	// The logs of failed tests and the figures of benchmarks are not part of what was started.
+	// Keep the logs of failed tests and the figures of benchmarks: `make up` did not make them.
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("clean %s: %w", dir, err)

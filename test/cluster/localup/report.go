@@ -42,13 +42,13 @@ export SAMPLE_CLIENT_B_URL=%q
 	return file, nil
 }
 
-// own are the tables of our resources, and onNodes those of a sample whose nodes run pods.
+// own prints certrotation's resources. onNodes prints the resources of a sample whose nodes run pods.
 var (
 	own     = []string{"get certificaterotations -A", "get bundlestatuses -A"}
 	onNodes = append([]string{"get nodes", "get pods -A -o wide"}, own...)
 )
 
-// show runs commands of kubectl, and prints them with their tables as a person would get them.
+// show runs kubectl commands and prints them with their output, as a person sees it.
 func show(ctx context.Context, out io.Writer, in *installation.Installation, commands ...string) error {
 	for _, command := range commands {
 		table, err := in.Kubectl(ctx, strings.Fields(command)...)

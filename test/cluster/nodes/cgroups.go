@@ -16,21 +16,21 @@ import (
 
 const (
 	cgroupMount = "/sys/fs/cgroup"
-	// emptyTimeout bounds how long the kernel takes to let go of the cgroups of processes that were killed.
+	// emptyTimeout bounds how long the kernel takes to release the cgroups of killed processes.
 	emptyTimeout = time.Minute
 )
 
-// cgroupOfNetwork is made by the first of its nodes and removed by the owner of the network's claim when no node runs.
-// It is at the root of each hierarchy: of a cgroup above those of all networks, nobody could say who is its last user.
+// cgroupOfNetwork is made by the network's first node. The owner of the network's claim removes it when no node runs.
+// It is at the root of each hierarchy, because a cgroup above all networks would have no last user to remove it.
 func cgroupOfNetwork(number int) string { return fmt.Sprintf("/certrotation-%d", number) }
 
-// cgroupOfNode is made and removed by the node alone, one at a time (Node.mu).
+// cgroupOfNode is made and removed only by the node, one call at a time (Node.mu).
 func cgroupOfNode(number int, name string) string {
 	return cgroupOfNetwork(number) + "/" + name
 }
 
-// cgroupHierarchies are the directories that hold a hierarchy: one on a machine with cgroup v2, one for each controller
-// with v1.
+// cgroupHierarchies returns the directories that hold a hierarchy: one with cgroup v2, one for each controller with
+// v1.
 func cgroupHierarchies() (dirs []string, unified bool, err error) {
 	if exists(filepath.Join(cgroupMount, "cgroup.controllers")) {
 		return []string{cgroupMount}, true, nil
@@ -41,7 +41,8 @@ func cgroupHierarchies() (dirs []string, unified bool, err error) {
 	}
 	for _, file := range files {
 		dir := filepath.Dir(file)
-		// Links such as cpu -> cpu,cpuacct, and the unified hierarchy beside those of v1, which kubelet does not use then.
+		// Skip links such as cpu -> cpu,cpuacct, and the unified hierarchy beside v1, which kubelet does not use
+		// then.
 		if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink != 0 || exists(filepath.Join(dir, "cgroup.controllers")) {
 			continue
 		}
@@ -53,8 +54,8 @@ func cgroupHierarchies() (dirs []string, unified bool, err error) {
 	return dirs, false, nil
 }
 
-// makeCgroup makes the cgroup that kubelet puts the pods of one node into. Those above it may be made by several nodes at
-// the same time: each does the whole, and what another one did already stays as it is.
+// makeCgroup makes the cgroup for the pods of one node. Several nodes may make its parents at the same time: each
+// node makes all of them and keeps what another one made.
 func makeCgroup(path string) error {
 	dirs, unified, err := cgroupHierarchies()
 	if err != nil {
@@ -80,7 +81,7 @@ func makeCgroup(path string) error {
 	return nil
 }
 
-// renewCgroup makes a cgroup without the limits and the counts of the processes that were in it before.
+// renewCgroup makes a cgroup without the limits and counts of its earlier processes.
 func renewCgroup(path string) error {
 	if err := removeCgroups(path); err != nil {
 		return err
@@ -88,7 +89,7 @@ func renewCgroup(path string) error {
 	return makeCgroup(path)
 }
 
-// enableControllers lets the children of a v2 cgroup use all controllers that it has itself.
+// enableControllers lets the children of a v2 cgroup use all of its controllers.
 func enableControllers(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -104,7 +105,7 @@ func enableControllers(dir string) error {
 	return nil
 }
 
-// copyCpuset gives a v1 cpuset its parent's processors and memory, without which it takes no process.
+// copyCpuset copies the processors and memory of its parent to a v1 cpuset, which takes no process without them.
 func copyCpuset(dir string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		own, err := os.ReadFile(filepath.Join(dir, name))
@@ -128,15 +129,15 @@ func copyCpuset(dir string) error {
 	return nil
 }
 
-// removeCgroups removes a cgroup and all below it, whose processes are gone or about to be. What is above it stays, as it
-// may have other users: removing is for the owner of a cgroup.
+// removeCgroups removes a cgroup and all below it, whose processes must be gone or dying. It keeps the parents, which
+// may have other users.
 func removeCgroups(path string) error {
 	dirs, unified, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
 	if !unified {
-		// runc makes one there too, where it is mounted beside those of v1.
+		// Where it is mounted beside v1, runc makes a cgroup there too.
 		dirs = append(dirs, filepath.Join(cgroupMount, "unified"))
 	}
 	var errs []error

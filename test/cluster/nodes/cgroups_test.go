@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestCgroupsSideBySide has nodes come and go a hundred times, at the same time and, where they are of several networks,
-// without knowing of each other, as those of several test binaries. Whatever one of them removes, the others keep theirs.
+// TestCgroupsSideBySide makes and removes cgroups of nodes a hundred times, concurrently. Several networks act as
+// several test binaries: they do not know of each other. No network may remove a cgroup of another one.
 func TestCgroupsSideBySide(t *testing.T) {
 	if err := rootOnLinux(); err != nil {
 		t.Skipf("SKIPPED %s: %v", t.Name(), err)
@@ -38,7 +38,7 @@ func TestCgroupsSideBySide(t *testing.T) {
 	}
 }
 
-// repeat ends with the first error.
+// repeat stops at the first error.
 func repeat(t *testing.T, times int, do func() error) {
 	t.Helper()
 	for i := range times {
@@ -49,8 +49,8 @@ func repeat(t *testing.T, times int, do func() error) {
 	}
 }
 
-// comeAndGo does with cgroups what a network does: its claim removes what was left behind, its nodes boot and lose their
-// power side by side, and nothing of it stays.
+// comeAndGo makes and removes cgroups as a network does. The claim removes leftovers, the nodes boot and lose their
+// power at the same time, and nothing stays.
 func comeAndGo(dir string) error {
 	c, err := takeClaim(dir, 0, false)
 	if err != nil {
@@ -71,7 +71,7 @@ func comeAndGo(dir string) error {
 	return errors.Join(err, removeLeftovers(c.number), cgroupIsGone(cgroupOfNetwork(c.number)), c.release())
 }
 
-// cgroupTakesProcesses checks that the cgroup is in each hierarchy, and that its cpuset is one that takes processes.
+// cgroupTakesProcesses checks that each hierarchy has the cgroup, and that its cpuset accepts processes.
 func cgroupTakesProcesses(path string) error {
 	dirs, _, err := cgroupHierarchies()
 	if err != nil {
@@ -82,7 +82,7 @@ func cgroupTakesProcesses(path string) error {
 			return err
 		}
 		cpus := filepath.Join(dir, path, "cpuset.cpus")
-		if !exists(cpus) || exists(cpus+".effective") { // An empty set of v2 is its parent's.
+		if !exists(cpus) || exists(cpus+".effective") { // With v2 an empty set means the parent's.
 			continue
 		}
 		text, err := os.ReadFile(cpus)

@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// claimDir says on this machine which network number belongs to whom. It is lost with a reboot, as the networks are.
+	// claimDir holds a file for each claimed network number. A reboot clears it, as it clears the networks.
 	claimDir = "/run/certrotation-nodes"
-	// claims is how many networks fit beside each other: 10.200.0.0/16 to 10.249.0.0/16.
+	// claims is the number of possible networks on this machine: 10.200.0.0/16 to 10.249.0.0/16.
 	claims      = 50
 	firstSecond = 200
 )
 
-// claim is the right to one network number of this machine: to its addresses, bridge and cgroups. The lock on its file is
-// held by the process that runs the network; a detached network, which no process runs, keeps its number by its directory.
+// claim is the right to one network number of this machine: to its addresses, bridge and cgroups. The process that
+// runs the network holds the lock on its file. No process runs a detached network, which keeps its number by its
+// directory.
 type claim struct {
 	number int
 	dir    string
 	file   *os.File
 }
 
-// takeClaim finds a number for the network of dir: the one that it had (0 for none), or one that nobody has. What a network
-// that is gone left behind under that number is removed.
+// takeClaim finds a number for the network of dir: its former one (had, 0 for none) or a free one. It removes the
+// leftovers of an ended network under that number.
 func takeClaim(dir string, had int, detach bool) (*claim, error) {
 	if err := os.MkdirAll(claimDir, 0o755); err != nil {
 		return nil, fmt.Errorf("claim a network number: %w", err)
@@ -60,7 +61,7 @@ func takeClaim(dir string, had int, detach bool) (*claim, error) {
 	return nil, fmt.Errorf("claim a network number: all %d are in use (see %s)", claims, claimDir)
 }
 
-// tryClaim returns nil when the number belongs to somebody else.
+// tryClaim returns nil if another network has the number.
 func tryClaim(number int, dir string, detach bool) (*claim, error) {
 	path := filepath.Join(claimDir, fmt.Sprint(number))
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -101,13 +102,13 @@ func tryClaim(number int, dir string, detach bool) (*claim, error) {
 	return c, nil
 }
 
-// claimedBy says whether the text of a claim is that of the network in dir.
+// claimedBy reports whether the text of a claim names the network in dir.
 func claimedBy(text, dir string) bool {
 	_, owner, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return owner == dir
 }
 
-// release gives the number back. It may be called again.
+// release frees the number. It may be called again.
 func (c *claim) release() error {
 	text, err := os.ReadFile(c.file.Name())
 	if err == nil && claimedBy(string(text), c.dir) {
@@ -116,7 +117,7 @@ func (c *claim) release() error {
 	return errors.Join(err, c.close())
 }
 
-// close lets go of the lock; a detached network keeps the number.
+// close releases the lock; a detached network keeps the number.
 func (c *claim) close() error {
 	if err := c.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -129,7 +130,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// addressInUse says whether something that is not ours has an address in the network of that number.
+// addressInUse reports whether another interface of this machine has an address in the network of that number.
 func addressInUse(number int) bool {
 	own := net.IPNet{IP: net.IPv4(10, byte(number), 0, 0).To4(), Mask: net.CIDRMask(16, 32)}
 	interfaces, err := net.Interfaces()
@@ -153,8 +154,8 @@ func addressInUse(number int) bool {
 	return false
 }
 
-// removeLeftovers removes what a network that ended without its owner left in the kernel: its processes ended with that
-// owner, and with them their network namespaces.
+// removeLeftovers removes from the kernel what an ended network left: its bridge and cgroups. Its processes and their
+// network namespaces ended with its owner.
 func removeLeftovers(number int) error {
 	return errors.Join(removeBridge(number), removeCgroups(cgroupOfNetwork(number)))
 }

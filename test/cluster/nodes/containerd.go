@@ -18,7 +18,8 @@ import (
 
 const containerdSocket = "/run/containerd/containerd.sock"
 
-// containerdConfig keeps to what pods need. Without restrict_oom_score_adj runc fails where CAP_SYS_RESOURCE is missing.
+// containerdConfig configures only what pods need. Without restrict_oom_score_adj runc fails where CAP_SYS_RESOURCE
+// is missing.
 const containerdConfig = `version = 3
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -54,7 +55,7 @@ disabled_plugins = [
         SystemdCgroup = false
 `
 
-// podNetwork gives pods without hostNetwork an address that the whole network of nodes and this machine reach.
+// podNetwork gives pods without hostNetwork an address that all nodes and this machine reach.
 const podNetwork = `{
   "cniVersion": "1.0.0",
   "name": "pods",
@@ -72,7 +73,7 @@ const podNetwork = `{
 }
 `
 
-// startContainerd starts containerd and imports the images that have changed since the last time. The caller holds n.mu.
+// startContainerd starts containerd and imports the images that changed since the last start. The caller holds n.mu.
 func (n *Node) startContainerd(ctx context.Context) error {
 	snapshotter, err := n.chooseSnapshotter(ctx)
 	if err != nil {
@@ -110,7 +111,8 @@ func (n *Node) dialContainerd(ctx context.Context) error {
 	return conn.Close()
 }
 
-// chooseSnapshotter is overlayfs where the node's disk can carry it, and the much slower copies of native elsewhere.
+// chooseSnapshotter returns overlayfs if the node's disk supports it, and else native, which is much slower because
+// it copies.
 func (n *Node) chooseSnapshotter(ctx context.Context) (string, error) {
 	const stamp = "/var/lib/containerd/snapshotter"
 	if text, err := os.ReadFile(n.Path(stamp)); err == nil {
@@ -128,7 +130,7 @@ mount -t overlay overlay -o lowerdir=$d/lower,upperdir=$d/upper,workdir=$d/work 
 	return chosen, n.write(stamp, chosen)
 }
 
-// importOnce makes the image of an archive known to this node, unless it is already.
+// importOnce imports the image of an archive into this node, unless it has the image.
 func (n *Node) importOnce(ctx context.Context, archive, snapshotter string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -158,7 +160,7 @@ func (n *Node) importOnce(ctx context.Context, archive, snapshotter string) erro
 	return os.WriteFile(stamp, want, 0o644)
 }
 
-// Import makes the image of an archive known to all nodes, those that are added later too.
+// Import imports the image of an archive into all nodes, also those added later.
 func (w *Network) Import(ctx context.Context, archive string) error {
 	w.starting.Lock()
 	defer w.starting.Unlock()
@@ -172,7 +174,6 @@ func (w *Network) Import(ctx context.Context, archive string) error {
 	})
 }
 
-// write writes a file of the node's disk.
 func (n *Node) write(inNode, text string) error {
 	path := n.Path(inNode)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

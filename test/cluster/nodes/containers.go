@@ -15,15 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Container is a container of a pod that runs on a node.
+// Container is a running container of a pod on a node.
 type Container struct {
-	// ID is containerd's, and so another one after each start.
+	// ID is containerd's id. It changes with each start.
 	ID string
-	// Pid is its first process, as the node counts processes.
+	// Pid is the container's first process in the node's PID namespace.
 	Pid string
 }
 
-// RunningContainer returns the container of that pod that runs now. A static pod's name ends with the node's, as in the API.
+// RunningContainer returns the running container of a pod. The name of a static pod ends with the node's name, as in
+// the API.
 func (n *Node) RunningContainer(ctx context.Context, pod, container string) (Container, error) {
 	filter := fmt.Sprintf(`labels."io.kubernetes.pod.name"==%s,labels."io.kubernetes.container.name"==%s`, pod, container)
 	ids, err := n.Exec(ctx, "ctr", "--namespace=k8s.io", "containers", "list", "--quiet", filter)
@@ -42,7 +43,7 @@ func (n *Node) RunningContainer(ctx context.Context, pod, container string) (Con
 	return Container{}, fmt.Errorf("no container %s of pod %s runs on node %s", container, pod, n.name)
 }
 
-// WaitContainer waits until a container of that pod runs that is not the one with the id before ("" for any).
+// WaitContainer waits until a container of the pod runs whose id is not before ("" for any).
 func (n *Node) WaitContainer(ctx context.Context, pod, container, before string) (Container, error) {
 	var found Container
 	var last error
@@ -57,7 +58,7 @@ func (n *Node) WaitContainer(ctx context.Context, pod, container, before string)
 	return found, nil
 }
 
-// KillContainer is kill -9 of the container's processes; kubelet starts another one.
+// KillContainer sends SIGKILL to the container's processes; kubelet starts a new container.
 func (n *Node) KillContainer(ctx context.Context, pod, container string) error {
 	c, err := n.RunningContainer(ctx, pod, container)
 	if err != nil {
@@ -67,7 +68,7 @@ func (n *Node) KillContainer(ctx context.Context, pod, container string) error {
 	return err
 }
 
-// ContainerLogs is what the newest container of that pod printed.
+// ContainerLogs returns the output of the pod's newest container.
 func (n *Node) ContainerLogs(pod, container string) (string, error) {
 	files, err := filepath.Glob(n.Path(fmt.Sprintf("/var/log/pods/*_%s_*/%s/*.log", pod, container)))
 	if err != nil {
@@ -92,7 +93,7 @@ func (n *Node) ContainerLogs(pod, container string) (string, error) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		// TIME STREAM F|P TEXT: see the container runtime interface's log format.
+		// TIME STREAM F|P TEXT, the log format of the container runtime interface.
 		if f := strings.SplitN(lines.Text(), " ", 4); len(f) == 4 {
 			text.WriteString(f[3])
 			if f[2] != "P" {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialFrom connects out of another network namespace. A socket belongs to the namespace in which it is made, so only that
-// one thread has to go there, and only for so long.
+// dialFrom connects from another network namespace. A socket belongs to the namespace in which it is made, so only
+// the thread that dials enters the namespace.
 func dialFrom(ctx context.Context, namespace, network, address string) (net.Conn, error) {
 	there, err := os.Open(namespace)
 	if err != nil {
@@ -27,7 +27,7 @@ func dialFrom(ctx context.Context, namespace, network, address string) (net.Conn
 	}
 	done := make(chan result, 1)
 	go func() {
-		// Never unlocked: the thread ends with this goroutine, and nothing else can run in the wrong namespace.
+		// Never unlock: the thread then ends with this goroutine, and no other goroutine runs in the wrong namespace.
 		runtime.LockOSThread()
 		if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
 			done <- result{err: fmt.Errorf("enter %s: %w", namespace, err)}

@@ -44,7 +44,7 @@ spec:
     hostPath: {path: /var/lib/etcd, type: DirectoryOrCreate}
 `
 
-// TestEtcd runs what this package is for: members of one etcd, each on a node of its own, and keeps their quorum.
+// TestEtcd runs members of one etcd, each on its own node, and checks that they keep the quorum.
 func TestEtcd(t *testing.T) {
 	nodes.Require(t)
 	root, err := cluster.RepositoryRoot()
@@ -102,7 +102,7 @@ func TestEtcd(t *testing.T) {
 	}
 }
 
-// get is nil when url answers 200.
+// get returns nil if url answers 200.
 func get(t *testing.T, url string) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 3 * time.Second}
 	response, err := client.Get(url)

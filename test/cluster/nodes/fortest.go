@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// Require skips t, saying why, where the machine cannot run nodes.
+// Require skips t if the machine cannot run nodes, and says why.
 func Require(t testing.TB) {
 	t.Helper()
 	if err := Supported(); err != nil {
@@ -19,9 +19,9 @@ func Require(t testing.TB) {
 	}
 }
 
-// ForTest starts a network for t and stops it at the end of t. It skips t where the machine cannot run nodes, and fails it when they
-// do not start, or when a process of theirs ended by itself. The logs of a failed test are kept in .local/test-logs/TEST of the
-// repository. Config.Dir may be empty.
+// ForTest starts a network for t and stops it at the end of t. It skips t if the machine cannot run nodes. t fails if
+// the nodes do not start, or if one of their processes ends by itself. The logs of a failed test are kept in
+// .local/test-logs/TEST of the repository. Config.Dir may be empty.
 func ForTest(t testing.TB, cfg Config) *Network {
 	t.Helper()
 	Require(t)
@@ -46,7 +46,7 @@ func ForTest(t testing.TB, cfg Config) *Network {
 	return w
 }
 
-// keepLogs copies the logs of the nodes' processes and containers out of the test's directory.
+// keepLogs copies the logs of the nodes' processes and containers before the test's directory is removed.
 func (w *Network) keepLogs(t testing.TB) {
 	from := map[string]string{}
 	for _, n := range w.Nodes() {

@@ -23,12 +23,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// pauseImage is the sandbox of every pod.
+// pauseImage is the image of every pod's sandbox.
 const pauseImage = "certrotation.dev/pause:1"
 
-// WriteImage writes an archive (an OCI layout) of an image named ref that has nothing in it but files (path in the image to
-// file of this machine, whose mode it keeps) and /tmp. The programs must be static. The same files make the same archive. It
-// returns the name of the image by digest, under which each node that imports the archive knows it too.
+// WriteImage writes an archive (an OCI layout) of an image named ref. The image holds only /tmp and files (path in
+// the image to file of this machine, whose mode it keeps). The programs must be static. The same files make the same
+// archive. It returns the image name by digest, which each node that imports the archive also knows.
 func WriteImage(archive, ref string, files map[string]string, entrypoint []string) (byDigest string, err error) {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
@@ -67,8 +67,8 @@ func WriteImage(archive, ref string, files map[string]string, entrypoint []strin
 	return byDigest, os.Rename(archive+".new", archive)
 }
 
-// rootFS is the list of layers that a configuration must repeat. It cannot fail for an image made in memory, and an empty
-// one would be refused at the import.
+// rootFS returns the list of layers for the configuration; an import refuses an empty list. It cannot fail for an
+// image in memory.
 func rootFS(image v1.Image) v1.RootFS {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -77,7 +77,7 @@ func rootFS(image v1.Image) v1.RootFS {
 	return config.RootFS
 }
 
-// layerOf is a tar of the files, with the directories that they are in.
+// layerOf returns a tar of the files, with their parent directories.
 func layerOf(files map[string]string) ([]byte, error) {
 	var out bytes.Buffer
 	archive := tar.NewWriter(&out)

@@ -18,8 +18,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// TestWriteImage: the archive has the image under its tag and under the digest that WriteImage returns, and every blob is
-// what its name says.
+// TestWriteImage: the archive names the image by tag and by the returned digest, and the digest of every blob matches
+// its name.
 func TestWriteImage(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")

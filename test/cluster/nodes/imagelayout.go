@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// annotationName is where containerd looks for the name of an image.
+// annotationName is the annotation from which containerd takes an image's name.
 const annotationName = "io.containerd.image.name"
 
-// writeLayout writes an image as an OCI layout in a tar, under several names: unlike a docker archive it keeps the manifest as it is, and with it
-// the digest.
+// writeLayout writes an image as an OCI layout in a tar, under several names. Unlike a docker archive, the layout
+// keeps the manifest, and so the digest.
 func writeLayout(file string, image v1.Image, names ...string) (err error) {
 	out, err := os.Create(file)
 	if err != nil {
@@ -43,7 +43,7 @@ func writeLayout(file string, image v1.Image, names ...string) (err error) {
 	return archive.Close()
 }
 
-// indexOf lists the image once for each name.
+// indexOf returns an index that lists the image once for each name.
 func indexOf(image v1.Image, names []string) ([]byte, error) {
 	digest, err := image.Digest()
 	if err != nil {
@@ -66,7 +66,6 @@ func indexOf(image v1.Image, names []string) ([]byte, error) {
 	return json.Marshal(index)
 }
 
-// addBlobs adds manifest, configuration and layers.
 func addBlobs(archive *tar.Writer, image v1.Image) error {
 	for _, blob := range []struct {
 		raw    func() ([]byte, error)

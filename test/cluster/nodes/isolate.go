@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// nobody is a hardware address that no interface has: those of nodes start with 02:00:0a (see connect).
+// nobody is a hardware address that no interface has: the addresses of nodes start with 02:00:0a (see connect).
 const nobody = "02:00:00:00:00:01"
 
-// Isolate cuts this node off from other nodes (from all of them, also those added later, when none is named): packets
-// between them are lost without an error, in both directions, as in a broken network. The machine (the gateway, and so
-// kube-apiserver) stays within reach of both sides. It stays so over a loss of power, until Reconnect.
+// Isolate cuts this node off from other nodes, or from all nodes, also later ones, if none is named. Packets between
+// them are lost in both directions without an error, as in a broken network. The machine (the gateway, and so
+// kube-apiserver) stays reachable from both sides. The cut lasts until Reconnect, also over a loss of power.
 func (n *Node) Isolate(ctx context.Context, others ...string) error {
 	return n.network.changeCuts(ctx, func(cuts *cutSet) error {
 		if len(others) == 0 {
@@ -32,8 +32,8 @@ func (n *Node) Isolate(ctx context.Context, others ...string) error {
 	})
 }
 
-// Reconnect ends what Isolate did, for this node and every other one. Where the other node was itself told to be isolated
-// from all, that stays.
+// Reconnect ends every Isolate of this node, and every Isolate of another node that names it. A node that is isolated
+// from all stays isolated.
 func (n *Node) Reconnect(ctx context.Context) error {
 	return n.network.changeCuts(ctx, func(cuts *cutSet) error {
 		delete(cuts.all, n.name)
@@ -46,7 +46,7 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	})
 }
 
-// cutSet is which nodes do not reach each other.
+// cutSet holds which nodes do not reach each other.
 type cutSet struct {
 	all   map[string]bool
 	pairs map[[2]string]bool
@@ -65,8 +65,8 @@ func (w *Network) changeCuts(ctx context.Context, change func(*cutSet) error) er
 	return w.applyCuts(ctx)
 }
 
-// applyCuts makes each running node's table of neighbours what cuts says. A neighbour behind the hardware address of
-// nobody gets no packet; the kernel needs no packet filter for that. The caller holds w.cutting.
+// applyCuts writes the cuts to the neighbor table of each running node. The kernel drops packets to a neighbor with
+// the hardware address of nobody, so no packet filter is needed. The caller holds w.cutting.
 func (w *Network) applyCuts(ctx context.Context) error {
 	var errs []error
 	all := w.Nodes()

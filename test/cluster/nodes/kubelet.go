@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// ManifestDir is where the kubelet of a node finds its static pods.
+	// ManifestDir is the directory of a node's static pod manifests.
 	ManifestDir    = "/etc/kubernetes/manifests"
 	kubeletConfig  = "/etc/kubernetes/kubelet.yaml"
 	kubeconfigFile = "/etc/kubernetes/kubelet.kubeconfig"
@@ -23,8 +23,9 @@ const (
 	healthPort     = 10248
 )
 
-// kubeletConfiguration makes kubelet look at its files every second, start a container that failed again after a second,
-// and never evict a pod because the disk of the machine is full. The feature is on by default from Kubernetes 1.35 on.
+// kubeletConfiguration makes kubelet read its files every second and restart a container that failed again after one
+// second. It never evicts a pod because the machine's disk is full. The feature gate is on by default from Kubernetes
+// 1.35.
 const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: %[1]s
@@ -57,12 +58,12 @@ volumePluginDir: /var/lib/kubelet/volume-plugins
 volumeStatsAggPeriod: -1s
 `
 
-// nameService is added where there is one.
+// nameService is added with Config.NameService.
 const nameService = `clusterDNS: [%s]
 clusterDomain: cluster.local
 `
 
-// startKubelet starts kubelet with the present kubeconfig. The caller holds n.mu.
+// startKubelet starts kubelet with the current kubeconfig. The caller holds n.mu.
 func (n *Node) startKubelet(ctx context.Context) error {
 	if n.kubelet == nil || !n.kubelet.Running() {
 		registers, clientCA, err := n.writeKubeconfig()
@@ -93,8 +94,8 @@ func (n *Node) startKubelet(ctx context.Context) error {
 	return n.kubelet.WaitReady(ctx, n.kubeletHealthy)
 }
 
-// writeKubeconfig copies the kubeconfig that the caller has for this node to the node. Whoever the CA in there vouches for
-// may use kubelet: kube-apiserver and administrators, in a cluster of this repository.
+// writeKubeconfig copies this node's kubeconfig to the node. Clients with a certificate of the CA in it may use
+// kubelet: in clusters of this repository kube-apiserver and administrators.
 func (n *Node) writeKubeconfig() (registers bool, clientCA string, err error) {
 	n.network.mu.Lock()
 	source := n.network.kubeconfig
@@ -126,7 +127,7 @@ func (n *Node) kubeletHealthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Not the default transport: its proxy would not know the nodes.
+	// Not the default transport: a proxy does not reach the nodes.
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -139,7 +140,8 @@ func (n *Node) kubeletHealthy(ctx context.Context) error {
 	return nil
 }
 
-// StopKubelet ends kubelet. The containers go on. The node has none until StartKubelet, also over a loss of power.
+// StopKubelet ends kubelet; the containers keep running. kubelet stays off until StartKubelet, also over a loss of
+// power.
 func (n *Node) StopKubelet(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,8 +152,9 @@ func (n *Node) StopKubelet(ctx context.Context) error {
 	return n.kubelet.Stop(ctx)
 }
 
-// StopKubelets is StopKubelet of all nodes. Before a kube-apiserver on the gateway is stopped it saves 20 s: it waits for
-// the watches of kubelets to end, and, when the network goes first, for itself on an address that is gone.
+// StopKubelets calls StopKubelet for all nodes. Call it before stopping a kube-apiserver on the gateway, which saves
+// 20 s: kube-apiserver waits for the watches of kubelets to end. It also waits for its own requests if the network,
+// and so its address, goes first.
 func (w *Network) StopKubelets(ctx context.Context) error {
 	return each(w.Nodes(), func(n *Node) error { return n.StopKubelet(ctx) })
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// firstHost is the last octet of the first node's address; .1 is the machine.
+// firstHost is the last octet of the first node's address; the machine has .1.
 const firstHost = 11
 
 func bridgeName(number int) string { return fmt.Sprintf("crt%d", number) }
@@ -24,7 +24,7 @@ func gatewayOf(number int) net.IP { return net.IPv4(10, byte(number), 0, 1).To4(
 
 func addressOf(number, host int) net.IP { return net.IPv4(10, byte(number), 0, byte(host)).To4() }
 
-// podSubnet is where the pods of a node that do not use the node's own network get their addresses.
+// podSubnet is the subnet of a node's pods that have their own network.
 func podSubnet(number, host int) string { return fmt.Sprintf("10.%d.%d.0/24", number, host) }
 
 func interfaceExists(name string) bool {
@@ -32,7 +32,7 @@ func interfaceExists(name string) bool {
 	return err == nil
 }
 
-// ip runs iproute2's ip on the machine.
+// ip runs the ip command of iproute2 on the machine.
 func ip(args ...string) error {
 	out, err := exec.Command("ip", args...).CombinedOutput()
 	if err != nil {
@@ -41,7 +41,7 @@ func ip(args ...string) error {
 	return nil
 }
 
-// makeBridge makes the bridge that joins the machine (.1) and the nodes. One that is there already stays.
+// makeBridge makes the bridge that joins the machine (.1) and the nodes, unless it exists.
 func makeBridge(number int) error {
 	name := bridgeName(number)
 	if interfaceExists(name) {
@@ -56,7 +56,7 @@ func makeBridge(number int) error {
 	if err := ip("link", "set", name, "up"); err != nil {
 		return err
 	}
-	// Pods of one node reach those of another through the machine. This concerns packets that come from the bridge only.
+	// Pods of different nodes reach each other through the machine. This only forwards packets from the bridge.
 	forwarding := "/proc/sys/net/ipv4/conf/" + name + "/forwarding"
 	if err := os.WriteFile(forwarding, []byte("1\n"), 0o644); err != nil {
 		return fmt.Errorf("let the machine forward packets of %s: %w", name, err)
@@ -66,8 +66,8 @@ func makeBridge(number int) error {
 
 func removeBridge(number int) error { return removeInterface(bridgeName(number)) }
 
-// removeInterface removes one that may not be there. The kernel may be quicker: it takes the other end of a pair down with its
-// namespace, some time after the last process of that.
+// removeInterface removes an interface if it exists. The kernel may remove it first: some time after the last process
+// of a namespace it removes both ends of a pair.
 func removeInterface(name string) error {
 	if !interfaceExists(name) {
 		return nil
@@ -78,14 +78,15 @@ func removeInterface(name string) error {
 	return nil
 }
 
-// connect gives a node that has just started its interface eth0, its address and its routes. It is on again after each
-// start, because the interface is gone with the network namespace.
+// connect gives a node that has just started its interface eth0, its address and its routes. Each start needs it,
+// because the interface ends with the network namespace.
 func (n *Node) connect(ctx context.Context) error {
 	number, outside := n.network.number, vethName(n.network.number, n.host)
 	if err := removeInterface(outside); err != nil {
 		return err
 	}
-	// The hardware address stays over a loss of power, as a machine's does: others have it in their tables.
+	// Keep the hardware address over a loss of power, as a machine does: other nodes have it in their neighbor
+	// tables.
 	hardware := fmt.Sprintf("02:00:0a:%02x:00:%02x", number, n.host)
 	if err := ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "address", hardware, "netns", strconv.Itoa(n.init.Pid())); err != nil {
 		return err

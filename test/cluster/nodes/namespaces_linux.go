@@ -5,5 +5,5 @@ package nodes
 
 import "syscall"
 
-// namespaces are those that a node has of its own.
+// namespaces are the kinds of namespaces that each node has of its own.
 const namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS

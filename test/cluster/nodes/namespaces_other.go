@@ -5,5 +5,5 @@
 
 package nodes
 
-// namespaces does not matter here: Supported refuses.
+// namespaces is not used here: Supported refuses this platform.
 const namespaces = 0

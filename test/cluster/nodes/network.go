@@ -20,24 +20,25 @@ import (
 
 // Config says what to start and where. Only Dir is required.
 type Config struct {
-	// Dir holds everything about the nodes (see the package's comment). A new or empty directory makes new nodes; one that
-	// was used before starts its nodes again, with their addresses and their disks.
+	// Dir holds everything about the nodes (see the package comment). A new or empty directory makes new nodes. A
+	// used one starts its nodes again, with their addresses and disks.
 	Dir string
 	// BinDir holds the programs that `make node-tools` builds. Defaults to bin/tools of the repository around the working
 	// directory.
 	BinDir string
-	// Kubernetes is the minor version of kubelet (see cluster.Config.Kubernetes). Empty is the newest.
+	// Kubernetes is the minor version of kubelet (see cluster.Config.Kubernetes). Empty means the newest.
 	Kubernetes string
-	// Detach leaves the nodes running when this process ends, and takes over those that run already.
+	// Detach leaves the nodes running when this process ends, and adopts those that already run.
 	Detach bool
-	// Names are the nodes to start now. None is fine: Add adds them.
+	// Names are the nodes to start now; Add starts more. It may be empty.
 	Names []string
 	// Images are archives (see WriteImage) that each node imports. Pods use them with imagePullPolicy Never.
 	Images []string
-	// NameService has pods look up names at UDP port 53 of the Gateway, where somebody else answers. Without it they know none.
+	// NameService makes pods look up names at UDP port 53 of the Gateway. The caller runs a name server there.
+	// Without it pods look up no names.
 	NameService bool
-	// Kubeconfig returns the file that the kubelet of a node reaches kube-apiserver with (see KubeconfigOf). The server
-	// need not answer yet. Without it kubelets run the static pods of their files only, until Register.
+	// Kubeconfig returns the file with which the kubelet of a node reaches kube-apiserver (see KubeconfigOf). The
+	// server need not answer yet. Without Kubeconfig, kubelets run only static pods until Register.
 	Kubeconfig func(node string) (path string, err error)
 	// StartTimeout bounds Start and Add. Defaults to 2 minutes; three nodes take some seconds on an idle machine.
 	StartTimeout time.Duration
@@ -54,14 +55,14 @@ type Network struct {
 	mu         sync.Mutex
 	nodes      []*Node
 	kubeconfig func(node string) (string, error)
-	starting   sync.Mutex // held while nodes are added or registered
+	starting   sync.Mutex // Held while nodes are added or registered.
 
 	cutting sync.Mutex
 	cuts    cutSet
 }
 
-// Start makes the network of cfg.Dir and starts its nodes. It returns when containerd and kubelet of each node are up; their
-// static pods may still be starting. When it fails, nothing that it started is left running.
+// Start makes the network of cfg.Dir and starts its nodes. It returns when containerd and kubelet of each node are
+// up; static pods may still be starting. If it fails, it stops what it started.
 func Start(ctx context.Context, cfg Config) (*Network, error) {
 	w, err := newNetwork(cfg)
 	if err != nil {
@@ -143,7 +144,7 @@ func (w *Network) namesToStart() []string {
 	return names
 }
 
-// Add starts nodes that are new, or that Dir knows from an earlier start, all at the same time.
+// Add starts nodes, all at the same time. They are new, or Dir knows them from an earlier start.
 func (w *Network) Add(ctx context.Context, names ...string) error {
 	w.starting.Lock()
 	defer w.starting.Unlock()
@@ -170,7 +171,7 @@ func (w *Network) Add(ctx context.Context, names ...string) error {
 	})
 }
 
-// addNode returns the node of that name, a new one when there is none.
+// addNode returns the named node, a new one if there is none.
 func (w *Network) addNode(name string) (*Node, error) {
 	if problems := nameProblems(name); problems != "" {
 		return nil, fmt.Errorf("add node %q: %s", name, problems)
@@ -192,17 +193,17 @@ func (w *Network) addNode(name string) (*Node, error) {
 	return n, nil
 }
 
-// Gateway is this machine's address in the network. What listens there is reached by every node.
+// Gateway returns this machine's address in the network. Every node reaches what listens there.
 func (w *Network) Gateway() net.IP { return gatewayOf(w.number) }
 
-// Nodes are all nodes in the order in which they were added, running or not.
+// Nodes returns all nodes, running or not, in the order in which they were added.
 func (w *Network) Nodes() []*Node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.nodes)
 }
 
-// LogDirs are the directories in which the logs of the nodes and of their pods are, with a name for each.
+// LogDirs returns the log directories of the nodes and of their pods, with a name for each.
 func (w *Network) LogDirs() map[string]string {
 	out := map[string]string{}
 	for _, node := range w.Nodes() {
@@ -222,7 +223,7 @@ func (w *Network) Node(name string) *Node {
 	return nil
 }
 
-// Err tells of processes of the nodes that ended without having been asked to, each with the end of its log.
+// Err returns an error for the nodes' processes that ended without a request, each with the end of its log.
 func (w *Network) Err() error {
 	var errs []error
 	for _, n := range w.Nodes() {
@@ -231,8 +232,8 @@ func (w *Network) Err() error {
 	return errors.Join(errs...)
 }
 
-// Stop ends kubelet and containerd of each node in order, and then the node with all that still runs in it; nothing of the
-// network is left in the kernel. The directory, and so the disks of the nodes, stay. It may be called again.
+// Stop stops kubelet and containerd of each node in order, and then the node with all that still runs in it. It
+// removes the network from the kernel. The directory stays, with the disks of the nodes. Stop may be called again.
 func (w *Network) Stop(ctx context.Context) error {
 	w.starting.Lock()
 	defer w.starting.Unlock()
@@ -241,7 +242,7 @@ func (w *Network) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// each calls do for all nodes at the same time, and waits for all.
+// each calls do for all nodes at the same time, and waits for all calls.
 func each(nodes []*Node, do func(*Node) error) error {
 	errs := make([]error, len(nodes))
 	var wait sync.WaitGroup

@@ -19,24 +19,24 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// toolsInNode is where a node sees Config.BinDir.
+// toolsInNode is the path of Config.BinDir in a node.
 const toolsInNode = "/opt/node/bin"
 
-// Node is one machine of the network. Its methods may be called from several goroutines; those that start or stop something
-// wait for each other.
+// Node is one machine of the network. Its methods may be called from several goroutines. Methods that start or stop
+// something wait for each other.
 type Node struct {
 	network *Network
 	name    string
-	host    int    // the last octet of its address
-	dir     string // process records and logs; root/ is its file system
+	host    int    // The last octet of its address.
+	dir     string // Process records and logs; root/ is its file system.
 
 	mu         sync.Mutex
-	init       *cluster.Process // process 1 of the node: all others end with it
-	containerd *cluster.Process // nil before the first start
+	init       *cluster.Process // Process 1 of the node: all others end with it.
+	containerd *cluster.Process // Nil before the first start.
 	kubelet    *cluster.Process
-	noKubelet  bool // StopKubelet was called
+	noKubelet  bool // StopKubelet was called.
 
-	cutFrom []string // guarded by network.cutting: whom this node's table of neighbours hides
+	cutFrom []string // The nodes that this node's neighbor table hides. Guarded by network.cutting.
 }
 
 func newNode(w *Network, name string, host int) *Node {
@@ -45,22 +45,23 @@ func newNode(w *Network, name string, host int) *Node {
 	return n
 }
 
-// Name is the node's name.
+// Name returns the node's name.
 func (n *Node) Name() string { return n.name }
 
-// IP is the node's address.
+// IP returns the node's address.
 func (n *Node) IP() net.IP { return addressOf(n.network.number, n.host) }
 
-// Path is where this machine finds a path of the node's disk. /run and /tmp of a node are in memory, and not there.
+// Path returns where this machine finds a path of the node's disk. A node's /run and /tmp are in memory, and not on
+// the disk.
 func (n *Node) Path(inNode string) string { return filepath.Join(n.dir, "root", inNode) }
 
-// LogFile is the log of a process of this node: kubelet, containerd or init.
+// LogFile returns the path of the log of a process of this node: kubelet, containerd or init.
 func (n *Node) LogFile(process string) string { return filepath.Join(n.dir, "logs", process+".log") }
 
-// Running says whether the node has power.
+// Running reports whether the node has power.
 func (n *Node) Running() bool { return n.init.Running() }
 
-// Err tells of processes that ended without having been asked to.
+// Err returns an error for the processes that ended without a request.
 func (n *Node) Err() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,7 +77,7 @@ func (n *Node) Err() error {
 	return errors.Join(errs...)
 }
 
-// Dial connects to an address as the node does: from its network, with its address.
+// Dial connects to an address from the node's network, with the node's address.
 func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if !n.Running() {
 		return nil, fmt.Errorf("dial %s from node %s: the node is off", address, n.name)
@@ -84,15 +85,15 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return dialFrom(ctx, fmt.Sprintf("/proc/%d/ns/net", n.init.Pid()), network, address)
 }
 
-// Command is a command that runs inside the node: in its namespaces and on its file system. Where it is a test that waits
-// for the command, the context kills it.
+// Command returns a command that runs inside the node: in its namespaces and on its file system. The end of the
+// context kills it.
 func (n *Node) Command(ctx context.Context, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, n.network.tool("nodeinit"), append([]string{"enter", strconv.Itoa(n.init.Pid())}, argv...)...)
 	cmd.Env = append(os.Environ(), environment()...)
 	return cmd
 }
 
-// Exec runs a command inside the node and returns what it printed. The error of a command that fails has its output.
+// Exec runs a command inside the node and returns its output. The error of a failed command also has the output.
 func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 	if !n.Running() {
 		return "", fmt.Errorf("run %s in node %s: the node is off", strings.Join(argv, " "), n.name)
@@ -106,17 +107,18 @@ func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 
 func (w *Network) tool(name string) string { return filepath.Join(w.cfg.BinDir, name) }
 
-// environment is what processes in a node get besides this machine's: no proxy stands between the nodes.
+// environment returns what the environment of processes in a node adds to this machine's. They use no proxy.
 func environment() []string {
 	return []string{
 		"PATH=" + toolsInNode + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"NO_PROXY=*", "no_proxy=*",
-		// Kubelet and containerd of three nodes on one small machine mostly wake each other up: a sixth of the CPU time of a test.
+		// Kubelet and containerd of three nodes on a small machine mostly wake each other up, which takes a sixth of
+		// a test's CPU time.
 		"GOMAXPROCS=1",
 	}
 }
 
-// process describes a program that runs inside the node as long as its init does.
+// process returns a program that runs inside the node, at most as long as the node's init.
 func (n *Node) process(name string, args ...string) *cluster.Process {
 	return cluster.NewProcess(cluster.ProcessConfig{
 		Name: name, Path: n.network.tool("nodeinit"),
@@ -125,7 +127,7 @@ func (n *Node) process(name string, args ...string) *cluster.Process {
 	})
 }
 
-// launch starts p, or takes over what a detached network left running.
+// launch starts p, or adopts the process that a detached network left running.
 func (n *Node) launch(ctx context.Context, p *cluster.Process) (adopted bool, err error) {
 	if p.Running() {
 		return true, nil

@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// TestStaticPods goes through what can happen to the nodes of a cluster without a kube-apiserver.
+// TestStaticPods covers the events in the life of nodes without a kube-apiserver.
 func TestStaticPods(t *testing.T) {
 	image := buildWitness(t)
 	begun := time.Now()
@@ -130,7 +130,7 @@ func testIsolation(t *testing.T, a, b, c *nodes.Node) {
 	}
 	connected(a, c, false)
 	connected(c, b, false)
-	hears(t, c.IP(), "c one") // The machine reaches it.
+	hears(t, c.IP(), "c one") // From the machine.
 	if err := a.Reconnect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

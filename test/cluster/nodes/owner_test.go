@@ -17,7 +17,8 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// ownedDir tells this program, when it is started by TestKilledOwner, to run a node there until it is killed.
+// ownedDir is the environment variable by which TestKilledOwner makes this program run a node in a directory until it
+// is killed.
 const ownedDir = "CERTROTATION_NODES_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,8 @@ func own(dir string) error {
 	select {} // Until it is killed.
 }
 
-// TestKilledOwner kills a process that runs a node, as the timeout of a test does: nothing may go on without it.
+// TestKilledOwner kills a process that runs a node, as the timeout of a test does. Nothing of the node may keep
+// running.
 func TestKilledOwner(t *testing.T) {
 	nodes.Require(t)
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// initConfig describes process 1 of the node, which owns its namespaces.
+// initConfig describes process 1 of the node, which owns the node's namespaces.
 func (n *Node) initConfig() cluster.ProcessConfig {
 	return cluster.ProcessConfig{
 		Name: "init", Path: n.network.tool("nodeinit"),
@@ -24,8 +24,8 @@ func (n *Node) initConfig() cluster.ProcessConfig {
 	}
 }
 
-// PowerOn starts a node that is off: its namespaces, containerd, and kubelet, unless StopKubelet was called before. It
-// returns when both are up. A node that is on stays as it is; what of it does not run is started.
+// PowerOn starts a node that is off: its namespaces, containerd, and kubelet unless StopKubelet was called. It
+// returns when both are up. If the node is on, PowerOn starts only what does not run.
 func (n *Node) PowerOn(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,7 +53,7 @@ func (n *Node) boot(ctx context.Context) (fresh bool, err error) {
 		return false, nil
 	}
 	if !n.network.cfg.Detach {
-		// The claim of the directory is ours: what is recorded here belonged to a process that was killed, and is dying.
+		// This process holds the claim of the directory, so the recorded processes belong to one that was killed.
 		if err := cluster.StopDir(ctx, n.dir, io.Discard); err != nil {
 			return false, err
 		}
@@ -78,8 +78,8 @@ func (n *Node) boot(ctx context.Context) (fresh bool, err error) {
 	return true, n.connect(ctx)
 }
 
-// writeDisk writes what a node finds on its disk at its first boot; containerd shows these files to pods. There is no name
-// service, and so nothing in resolv.conf.
+// writeDisk writes the files that a node finds on its disk at its first boot. containerd shows them to pods.
+// resolv.conf is empty because there is no name service.
 func (n *Node) writeDisk() error {
 	for _, dir := range []string{"/", "/etc"} {
 		if err := os.MkdirAll(n.Path(dir), 0o755); err != nil {
@@ -94,12 +94,12 @@ func (n *Node) writeDisk() error {
 	)
 }
 
-// inMemory is where this machine finds a path of the running node that is not on its disk.
+// inMemory returns where this machine finds a path of the running node that is not on its disk.
 func (n *Node) inMemory(inNode string) string {
 	return fmt.Sprintf("/proc/%d/root%s", n.init.Pid(), inNode)
 }
 
-// rejoin cuts the new network namespace off from whom the node was cut off from before.
+// rejoin applies the node's cuts to its new network namespace.
 func (n *Node) rejoin(ctx context.Context) error {
 	n.network.cutting.Lock()
 	defer n.network.cutting.Unlock()
@@ -107,8 +107,8 @@ func (n *Node) rejoin(ctx context.Context) error {
 	return n.network.applyCuts(ctx)
 }
 
-// PowerOff is the loss of power: every process of the node is killed at once, nothing is written any more, and what was in
-// memory (/run, mounts, addresses, containers) is gone. The disk stays. A node that is off stays off.
+// PowerOff kills every process of the node at once, like a loss of power. What was in memory is gone (/run, mounts,
+// addresses, containers); the disk stays. A node that is off stays off.
 func (n *Node) PowerOff() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,7 +116,7 @@ func (n *Node) PowerOff() error {
 }
 
 func (n *Node) powerOff() error {
-	// The kernel kills all processes of the namespace before the end of its init is reported.
+	// The kernel kills all processes of the namespace before it reports the end of its init.
 	errs := []error{n.init.Kill()}
 	for _, p := range []*cluster.Process{n.kubelet, n.containerd} {
 		if p != nil {
@@ -127,7 +127,7 @@ func (n *Node) powerOff() error {
 	return errors.Join(append(errs, removeCgroups(cgroupOfNode(n.network.number, n.name)))...)
 }
 
-// shutDown ends kubelet and containerd in order before the power goes.
+// shutDown stops kubelet and containerd in order before the power goes.
 func (n *Node) shutDown(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

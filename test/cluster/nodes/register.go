@@ -20,13 +20,14 @@ import (
 
 const pollInterval = 100 * time.Millisecond
 
-// KubeconfigOf is a Config.Kubeconfig for a control plane of package cluster, whose Config.Address is the Gateway.
+// KubeconfigOf returns a Config.Kubeconfig for a control plane of package cluster whose Config.Address is the
+// Gateway.
 func KubeconfigOf(c *cluster.Cluster) func(node string) (string, error) {
 	return func(node string) (string, error) { return c.UserKubeconfig("system:node:"+node, "system:nodes") }
 }
 
-// Register gives all kubelets, those that run and those that will, another kubeconfig (see Config.Kubeconfig). Those that
-// run are started again; containers go on.
+// Register gives all kubelets, present and later ones, another kubeconfig (see Config.Kubeconfig). It restarts
+// running kubelets; containers keep running.
 func (w *Network) Register(ctx context.Context, kubeconfig func(node string) (path string, err error)) error {
 	w.starting.Lock()
 	defer w.starting.Unlock()
@@ -48,8 +49,8 @@ func (n *Node) restartKubelet(ctx context.Context) error {
 	return n.startKubelet(ctx)
 }
 
-// Label waits until the node is registered and sets labels of its Node. A kubelet may not give itself labels such as
-// node-role.kubernetes.io/master: an administrator does, and client is one's.
+// Label waits until the node is registered and sets labels of its Node. client must have an administrator's rights,
+// because a kubelet may not set labels such as node-role.kubernetes.io/master itself.
 func (n *Node) Label(ctx context.Context, client kubernetes.Interface, labels map[string]string) error {
 	if _, err := n.waitObject(ctx, client, func(*corev1.Node) bool { return true }); err != nil {
 		return fmt.Errorf("label node %s: %w", n.name, err)
@@ -80,7 +81,7 @@ func (n *Node) WaitReady(ctx context.Context, client kubernetes.Interface) error
 	return nil
 }
 
-// waitObject returns the Node when it is as wanted, and with an error the last one that was seen.
+// waitObject returns the Node once it is as wanted. With an error it returns the last one seen.
 func (n *Node) waitObject(ctx context.Context, client kubernetes.Interface, wanted func(*corev1.Node) bool) (*corev1.Node, error) {
 	last := &corev1.Node{}
 	var lastErr error

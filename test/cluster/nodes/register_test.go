@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// TestRegister brings up nodes before their kube-apiserver and after it.
+// TestRegister starts nodes before their kube-apiserver and after it.
 func TestRegister(t *testing.T) {
 	w := nodes.ForTest(t, nodes.Config{Names: []string{"early"}, Images: []string{buildWitness(t)}, Progress: t.Output()})
 	early := w.Node("early")
@@ -31,7 +31,7 @@ func TestRegister(t *testing.T) {
 	}
 
 	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) { cfg.Address = w.Gateway().String() })
-	t.Cleanup(func() { // Before kube-apiserver.
+	t.Cleanup(func() { // Before kube-apiserver stops.
 		if err := w.StopKubelets(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("stop the kubelets: %v", err)
 		}
@@ -86,7 +86,7 @@ func testMirror(t *testing.T, client kubernetes.Interface, n *nodes.Node, before
 	}
 }
 
-// testPodOfAPI creates a pod as installers are made: bound to a node, with a secret as a volume and without a token.
+// testPodOfAPI creates a pod like an installer: bound to a node, with a Secret volume and without a token.
 func testPodOfAPI(t *testing.T, client kubernetes.Interface, early, late *nodes.Node) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "material"}, StringData: map[string]string{"tls.crt": "x"}}

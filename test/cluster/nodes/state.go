@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// stateFile is what a network keeps in its directory, so that a later start gives each node its address again.
+// stateFile is the file of a network's directory with which a later start gives each node the same address.
 const stateFile = "network.json"
 
 type state struct {
@@ -56,7 +56,8 @@ func (w *Network) saveState() error {
 	return os.Rename(path+".new", path)
 }
 
-// nameProblems says what is wrong with the name of a node, which is its host name, its Node's name and its directory's.
+// nameProblems returns what is wrong with a node's name, which is also its host name, its Node's name and its
+// directory's name.
 func nameProblems(name string) string {
 	return strings.Join(validation.IsDNS1123Label(name), "; ")
 }

@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// StopDir ends the nodes of a detached network, whoever started them, and removes what is left of it in the kernel. The
-// directory stays. A directory without nodes is no error.
+// StopDir ends the nodes of a detached network, no matter which process started them, and removes its leftovers from
+// the kernel. The directory stays. A directory without nodes is no error.
 func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 	return releaseDir(dir, s.Number)
 }
 
-// releaseDir gives back the number of a network that does not run any more, unless it is not its own.
+// releaseDir frees the number of a network that no longer runs, if the network still has it.
 func releaseDir(dir string, number int) error {
 	text, err := os.ReadFile(filepath.Join(claimDir, fmt.Sprint(number)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

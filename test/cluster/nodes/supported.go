@@ -16,11 +16,11 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// programs are those that `make node-tools` builds.
+// programs are the programs that `make node-tools` builds.
 var programs = [...]string{"nodeinit", "pause", "kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "bridge", "host-local"}
 
-// Supported says what this machine lacks to run nodes, and nil when it lacks nothing. A test that needs nodes may skip with
-// this error, by name; that the tools are not built is no reason to skip, and Start says so.
+// Supported returns an error with what this machine lacks to run nodes. A test that needs nodes may skip with this
+// error. Missing tools are no reason to skip; Start reports those.
 func Supported() error {
 	if err := rootOnLinux(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func Supported() error {
 			return fmt.Errorf("real nodes need the program %s (%s)", program, from)
 		}
 	}
-	// One throwaway network namespace tells of the capabilities and of the kernel's bridges at once.
+	// One temporary network namespace tests the capabilities and the kernel's bridges at once.
 	trial := "ip link add bridge0 type bridge && ip link add veth0 type veth peer name veth1"
 	if out, err := exec.Command("unshare", "--net", "--mount", "--pid", "--uts", "--fork", "sh", "-c", trial).CombinedOutput(); err != nil {
 		return fmt.Errorf("real nodes need new namespaces with bridges and veth pairs (CAP_SYS_ADMIN, CAP_NET_ADMIN, kernel modules): %w: %s",
@@ -51,11 +51,10 @@ func rootOnLinux() error {
 	return nil
 }
 
-// cgroupTrial is the cgroup of cgroupsUsable.
 const cgroupTrial = "/certrotation-trial"
 
-// cgroupsUsable tries what each node does: a cgroup of its own in each hierarchy. It is the same one each time, so that the
-// next trial removes what a process that was killed left of its own.
+// cgroupsUsable makes a cgroup in each hierarchy, as each node does. It always has the same name, so that the next
+// trial removes the leftovers of a killed process.
 func cgroupsUsable() error {
 	unlock, err := lockTrial()
 	if err != nil {
@@ -68,8 +67,8 @@ func cgroupsUsable() error {
 	return nil
 }
 
-// lockTrial waits until nobody else on this machine has the cgroup of the trial, which takes milliseconds. The kernel drops
-// the lock when its holder dies.
+// lockTrial waits until no other process of this machine uses the trial's cgroup, which takes milliseconds. The
+// kernel drops the lock when its holder dies.
 func lockTrial() (unlock func(), err error) {
 	if err := os.MkdirAll(claimDir, 0o755); err != nil {
 		return nil, fmt.Errorf("real nodes need locks: %w", err)

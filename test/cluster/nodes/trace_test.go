@@ -19,7 +19,7 @@ import (
 // trace is what a running network has outside its directory.
 type trace struct {
 	dir, bridge, cgroup string
-	namespaces          map[string]bool // network namespaces of the nodes, which pods with hostNetwork share
+	namespaces          map[string]bool // Network namespaces of the nodes, which pods with hostNetwork share.
 }
 
 func traceOf(w *nodes.Network) trace {
@@ -38,13 +38,13 @@ func traceOf(w *nodes.Network) trace {
 	return tr
 }
 
-// isGone checks that the kernel knows nothing of the network any more.
+// isGone checks that nothing of the network is left in the kernel.
 func (tr trace) isGone(t *testing.T) {
 	t.Helper()
 	if len(tr.namespaces) == 0 {
 		t.Error("the network had no namespaces, so this check says nothing")
 	}
-	// The kernel takes namespaces down after their last process, on its own time.
+	// The kernel removes namespaces some time after their last process.
 	eventually(t, "wait until the network is gone", func() error {
 		if _, err := net.InterfaceByName(tr.bridge); err == nil {
 			return fmt.Errorf("the bridge %s is there", tr.bridge)
@@ -90,7 +90,7 @@ func (tr trace) processesGone() error {
 	return nil
 }
 
-// memoryOf is the proportional memory of all processes of the nodes.
+// memoryOf returns the proportional set size of all processes of the nodes.
 func memoryOf(t *testing.T, w *nodes.Network) string {
 	t.Helper()
 	tr := traceOf(w)

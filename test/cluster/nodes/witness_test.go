@@ -40,7 +40,7 @@ func buildWitness(t *testing.T) string {
 	return archive
 }
 
-// witnessPod is a pod that says text on the witness port. spec is more of its spec, at the depth of hostNetwork.
+// witnessPod returns a pod that answers text on the witness port. spec adds to its spec, at the depth of hostNetwork.
 func witnessPod(name, text string, spec ...string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod
@@ -60,7 +60,7 @@ spec:
 `, name, strings.Join(spec, "\n  "), witnessImage, witnessPort, text)
 }
 
-// putManifest replaces a static pod's manifest as the installer does.
+// putManifest replaces the manifest of a static pod as the installer does.
 func putManifest(t *testing.T, n *nodes.Node, text string) {
 	t.Helper()
 	dir := n.Path(nodes.ManifestDir)
@@ -72,7 +72,7 @@ func putManifest(t *testing.T, n *nodes.Node, text string) {
 	}
 }
 
-// said is what the file on the node's disk says.
+// said returns the content of the witness's file on the node's disk.
 func said(t *testing.T, n *nodes.Node) string {
 	t.Helper()
 	text, err := os.ReadFile(n.Path("/var/lib/witness/said"))
@@ -82,7 +82,7 @@ func said(t *testing.T, n *nodes.Node) string {
 	return string(text)
 }
 
-// hear asks the witness of a node from this machine.
+// hear returns what the witness of a node answers to this machine.
 func hear(ctx context.Context, ip net.IP) (string, error) {
 	d := net.Dialer{Timeout: 10 * time.Second}
 	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", ip, witnessPort))
@@ -94,13 +94,13 @@ func hear(ctx context.Context, ip net.IP) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// hearFrom asks a witness from a node. One that does not answer for two seconds is not reached.
+// hearFrom returns what a witness answers to a node. After two seconds without an answer it fails.
 func hearFrom(ctx context.Context, from *nodes.Node, ip net.IP) (string, error) {
 	text, err := from.Exec(ctx, "timeout", "2", "bash", "-c", fmt.Sprintf("cat < /dev/tcp/%s/%d", ip, witnessPort))
 	return strings.TrimSpace(text), err
 }
 
-// hearsFrom waits until a witness says text to a node.
+// hearsFrom waits until a witness answers text to a node.
 func hearsFrom(t *testing.T, from *nodes.Node, ip net.IP, text string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("wait until %s says %q to %s", ip, text, from.Name()), func() error {
@@ -112,7 +112,7 @@ func hearsFrom(t *testing.T, from *nodes.Node, ip net.IP, text string) {
 	})
 }
 
-// patience bounds each wait. On a machine that does nothing else it takes a second or two.
+// patience bounds each wait, which takes a second or two on an idle machine.
 const patience = 3 * time.Minute
 
 // eventually waits until check is nil.
@@ -131,7 +131,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// hears waits until the witness of a node says text.
+// hears waits until the witness of a node answers text.
 func hears(t *testing.T, ip net.IP, text string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("wait until %s says %q", ip, text), func() error {

@@ -15,10 +15,11 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// APIServers are the names of the kube-apiservers, and of the members that acknowledge for them.
+// APIServers are the names of the kube-apiservers, and of their members in the relying party that they acknowledge
+// for.
 var APIServers = []string{"kube-apiserver-0", "kube-apiserver-1"}
 
-// Ports on the gateway of the nodes, which is this cluster's alone.
+// Ports on the gateway of the nodes, which only this cluster uses.
 const (
 	balancerPort  = 6443
 	controlPort   = 6440
@@ -34,10 +35,10 @@ func (c *Cluster) gateway(port int) string {
 
 func (c *Cluster) apiURL() string { return "https://" + c.gateway(balancerPort) }
 
-// ControlURL is that of the supervisor: GET /status, POST /kill?name=NAME, /hold, /resume.
+// ControlURL returns the supervisor's URL: GET /status, POST /kill?name=NAME, /hold, /resume.
 func (c *Cluster) ControlURL() string { return "http://" + c.gateway(controlPort) }
 
-// Endpoints are the client addresses of the members, host:port, in the order of the nodes.
+// Endpoints returns the client addresses of the members, host:port, in the order of the nodes.
 func (c *Cluster) Endpoints() []string { return endpoints(c.Nodes(), clientPort) }
 
 func endpoints(members []*nodes.Node, port int) []string {
@@ -48,7 +49,8 @@ func endpoints(members []*nodes.Node, port int) []string {
 	return out
 }
 
-// startSupervisor starts the kube-apiservers with what was rendered, and everything that they follow from then on.
+// startSupervisor starts the kube-apiservers with the rendered certificates, and with the objects that they follow
+// later.
 func (c *Cluster) startSupervisor(ctx context.Context, plane *cluster.Cluster) error {
 	kubeconfig, err := plane.UserKubeconfig(clientsOfEtcd, "system:serviceaccounts", "system:serviceaccounts:"+Namespace)
 	if err != nil {
@@ -79,7 +81,7 @@ func (c *Cluster) startSupervisor(ctx context.Context, plane *cluster.Cluster) e
 	return c.Supervisor.WaitReady(ctx, c.balancerAnswers)
 }
 
-// members are the nodes that etcd began with.
+// members returns the nodes of the first members of etcd.
 func (c *Cluster) members() []*nodes.Node {
 	var out []*nodes.Node
 	for _, name := range c.cfg.Members {
@@ -88,9 +90,9 @@ func (c *Cluster) members() []*nodes.Node {
 	return out
 }
 
-// servers are the members that the kube-apiservers use: the first and the last. A client of etcd cannot tell a member that
-// is cut off from its peers from a slow one, and would lose each third request to it; where an API server stands beside each
-// member, its readiness decides. Here the members between are those that tests cut off.
+// servers returns the members that the kube-apiservers use: the first and the last. An etcd client cannot tell a
+// member that is cut off from its peers from a slow one. It would lose each third request to such a member. Tests
+// therefore cut off only the members between. With an API server beside each member, its readiness would decide.
 func (c *Cluster) servers() []*nodes.Node {
 	members := c.members()
 	if len(members) < 3 {
@@ -99,7 +101,8 @@ func (c *Cluster) servers() []*nodes.Node {
 	return []*nodes.Node{members[0], members[len(members)-1]}
 }
 
-// balancerAnswers is nil once the balancer listens; whether an API server is ready is for the control plane to wait for.
+// balancerAnswers returns nil once the supervisor listens. It does not wait for a ready API server; the control plane
+// does.
 func (c *Cluster) balancerAnswers(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.gateway(controlPort))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// preset is the line of the sample's configuration behind which Config.Preset is put.
+// preset is the line of the sample's configuration after which Config.Preset is inserted.
 const preset = "      key: ECDSA-P256\n"
 
 const nodeManifest = `---
@@ -28,7 +28,7 @@ status:
   addresses: [{type: InternalIP, address: %s}]
 `
 
-// bootstrapEtcd renders the files of the nodes and puts them in place, unless that was done before.
+// bootstrapEtcd renders the files of the nodes and puts them in place, once for each directory.
 func (c *Cluster) bootstrapEtcd(ctx context.Context) error {
 	if exists(c.path("rendered")) {
 		return nil
@@ -56,7 +56,7 @@ func (c *Cluster) bootstrapEtcd(ctx context.Context) error {
 	return os.Rename(staging, c.path("rendered"))
 }
 
-// objects are those of the sample, with the nodes that there are.
+// objects returns the objects of the sample, with the nodes of this cluster.
 func (c *Cluster) objects(ctx context.Context) (string, error) {
 	sample, err := c.Kubectl(ctx, "kustomize", filepath.Join(c.root, "manifests", "samples", "etcd-nodes"))
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 	return out.String(), nil
 }
 
-// place copies what was rendered for a node. The manifest comes last: kubelet starts the pod when it sees it.
+// place copies the rendered files of a node. The manifest comes last: kubelet starts the pod when it sees it.
 func (c *Cluster) place(ctx context.Context, rendered string, node *nodes.Node) error {
 	if err := writeMemberEnv(node, c.Network.Nodes(), "new"); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *Cluster) place(ctx context.Context, rendered string, node *nodes.Node) 
 	return nil
 }
 
-// writeMemberEnv tells a new member of etcd whom it starts with.
+// writeMemberEnv tells a new member of etcd which peers it starts with.
 func writeMemberEnv(node *nodes.Node, members []*nodes.Node, state string) error {
 	var peers []string
 	for _, member := range members {
@@ -118,7 +118,8 @@ func peerURL(node *nodes.Node) string {
 	return "https://" + net.JoinHostPort(node.IP().String(), "2380")
 }
 
-// applyRendered creates the objects of the rendered certificates, once, and has the class name the image of this build.
+// applyRendered creates the objects of the rendered certificates, once, and sets the image of this build in the
+// class.
 func (c *Cluster) applyRendered(ctx context.Context) error {
 	if !exists(c.path("applied")) {
 		if err := c.createRendered(ctx); err != nil {

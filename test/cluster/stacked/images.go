@@ -11,13 +11,13 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// Names of the images, as the sample has them.
+// Names of the images in the sample.
 const (
 	etcdImage         = "certrotation.dev/etcd:local"
 	certrotationImage = "certrotation.dev/certrotation:local"
 )
 
-// unbuilt is the digest that the sample's class has, in whose place that of the image comes which is built here.
+// unbuilt is the placeholder image in the sample's class, which the image of this build replaces.
 const unbuilt = "certrotation.dev/certrotation@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 // images writes the archives that each node imports.
@@ -32,7 +32,8 @@ func (c *Cluster) images() ([]string, error) {
 	return []string{etcd, certrotation}, err
 }
 
-// certrotationImage is the archive of certrotation. That of the release is not built where only installer pods run it.
+// certrotationImage returns the archive of certrotation. Without Config.Pods only installer pods run it, so it needs
+// no release image.
 func (c *Cluster) certrotationImage() (archive string, err error) {
 	if c.cfg.Pods {
 		c.image, archive, err = installation.Image()

@@ -9,8 +9,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// KeepLogs keeps, for who looks at a failed test, the logs of everything that runs, and what the API says of the namespace
-// of etcd.
+// KeepLogs keeps the logs of every process and the API objects of etcd's namespace, to analyze a failed test.
 func (c *Cluster) KeepLogs(t testing.TB) {
 	t.Helper()
 	from := c.Network.LogDirs()

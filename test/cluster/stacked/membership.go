@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// EtcdTLS is what a client of etcd needs that starts now: the live client leaf and the live bundle.
+// EtcdTLS returns the TLS configuration of a new etcd client, with the live client leaf and the live bundle.
 func (c *Cluster) EtcdTLS(ctx context.Context) (*tls.Config, error) {
 	secret, err := c.Client.CoreV1().Secrets(Namespace).Get(ctx, "etcd-client", metav1.GetOptions{})
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Cluster) EtcdTLS(ctx context.Context) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: pool}, nil
 }
 
-// Etcd connects to the members with what is live now. The caller closes it.
+// Etcd connects to the members with the live leaf and bundle. The caller closes the client.
 func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	config, err := c.EtcdTLS(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// Join starts one more node, as a learner of etcd: who provisions a machine does that, certrotation brings it what it needs.
-// Promote gives it a vote; with one from the beginning, a member that restarts before it has started would take the quorum.
-// A node that is returned with an error can Leave like any other.
+// Join starts a new node as a learner of etcd. It does what the provisioner of a machine does; certrotation brings
+// the certificates. Promote gives the member a vote. With a vote from the beginning, a restart of another member
+// would cost the quorum until the new one runs. Join may return a node with an error; it can Leave like any other.
 func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 	client, err := c.Etcd(ctx)
 	if err != nil {
@@ -82,20 +82,20 @@ func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 	return node, node.Label(ctx, c.Client, map[string]string{controlPlaneLabel: ""})
 }
 
-// addMember tries again while etcd takes nobody in: it does not as long as one of its members restarts.
+// addMember retries, because etcd takes no new member while one of its members restarts.
 func addMember(ctx context.Context, client *clientv3.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	return cluster.Until(ctx, 500*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
 		_, err := client.MemberAddAsLearner(ctx, []string{url})
 		if errors.Is(err, rpctypes.ErrPeerURLExist) {
-			return nil // It was added by an attempt whose answer was lost.
+			return nil // An attempt added it, and its answer was lost.
 		}
 		return err
 	})
 }
 
-// Promote gives the member of a node that has joined a vote. etcd refuses that until the member has caught up.
+// Promote gives the member of a joined node a vote. etcd refuses that until the member has caught up.
 func (c *Cluster) Promote(ctx context.Context, name string) error {
 	return c.withMember(ctx, name, func(client *clientv3.Client, member *etcdserverpb.Member) error {
 		if member == nil {
@@ -111,7 +111,8 @@ func (c *Cluster) Promote(ctx context.Context, name string) error {
 	})
 }
 
-// withMember connects to etcd and finds the member of a node, nil if there is none. One that never ran has no name.
+// withMember connects to etcd and finds the member of a node, nil if there is none. It compares peer URLs, because a
+// member that never ran has no name.
 func (c *Cluster) withMember(ctx context.Context, node string, do func(*clientv3.Client, *etcdserverpb.Member) error) error {
 	client, err := c.Etcd(ctx)
 	if err != nil {
@@ -130,7 +131,7 @@ func (c *Cluster) withMember(ctx context.Context, node string, do func(*clientv3
 	return do(client, nil)
 }
 
-// Leave takes a node out for good: its member, its Node, its power.
+// Leave removes a node for good: its member, its Node and its power.
 func (c *Cluster) Leave(ctx context.Context, name string) error {
 	err := c.withMember(ctx, name, func(client *clientv3.Client, member *etcdserverpb.Member) error {
 		if member == nil {
@@ -153,7 +154,7 @@ func (c *Cluster) Leave(ctx context.Context, name string) error {
 	return c.Network.Node(name).PowerOff()
 }
 
-// Nodes are those that have not left, in the order in which they came.
+// Nodes returns the nodes that have not left, in the order in which they joined.
 func (c *Cluster) Nodes() []*nodes.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()

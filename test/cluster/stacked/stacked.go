@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// Namespace of etcd's certificates.
+// Namespace is the namespace of etcd's certificates.
 const Namespace = "openshift-etcd"
 
 // controlPlaneLabel is on the nodes that run etcd.
@@ -27,17 +27,18 @@ const controlPlaneLabel = "node-role.kubernetes.io/master"
 
 // Config says what to start and where.
 type Config struct {
-	// Dir holds everything; see the package's comment.
+	// Dir holds everything; see the package comment.
 	Dir string
-	// Detach leaves everything running when this process ends, and takes over what runs already.
+	// Detach leaves everything running when this process ends, and adopts what already runs.
 	Detach bool
 	// Members are the names of the nodes. Defaults to master-0, master-1 and master-2.
 	Members []string
-	// Preset is put behind the parameters of the preset openshift-etcd, as YAML lines without indentation.
+	// Preset follows the parameters of the preset openshift-etcd, as YAML lines without indentation.
 	Preset []string
-	// Pods runs certrotation as pods of the nodes, by docs/install.md. Tests that end or pause it at a step run it as processes.
+	// Pods runs certrotation as pods of the nodes, by docs/install.md. Without it, tests can kill or pause its
+	// processes.
 	Pods bool
-	// ControllerFlags are put behind our own, where it runs as processes.
+	// ControllerFlags follow the default flags. Without Pods only.
 	ControllerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
@@ -47,21 +48,21 @@ type Config struct {
 type Cluster struct {
 	*installation.Installation
 	Network *nodes.Network
-	// Client may do everything.
+	// Client has every right.
 	Client kubernetes.Interface
 	// Supervisor runs the kube-apiservers, Scraper reads the metrics of etcd.
 	Supervisor, Scraper *cluster.Process
 
 	cfg  Config
 	root string
-	// image is that of certrotation by digest.
+	// image is certrotation's image by digest.
 	image string
 
 	mu   sync.Mutex
-	left []string // names of nodes that are gone for good
+	left []string // Names of nodes that left.
 }
 
-// Start starts everything and returns when certrotation serves. When it fails, what it started is stopped, unless
+// Start starts everything and returns when certrotation serves. If it fails, it stops what it started, unless
 // Config.Detach is set.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if cfg.Progress == nil {
@@ -133,7 +134,7 @@ func (c *Cluster) install(ctx context.Context) error {
 	return err
 }
 
-// controllerManagerFlags add what nodes need to the controllers of package cluster.
+// controllerManagerFlags enable the controllers that nodes need, in addition to package cluster's.
 func (c *Cluster) controllerManagerFlags() []string {
 	if c.cfg.Pods {
 		return installation.ControllerManagerFlags
@@ -157,7 +158,7 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	return err
 }
 
-// register lets the kubelets, which run static pods so far, join the API.
+// register lets the kubelets join the API. Until then they run only static pods.
 func (c *Cluster) register(ctx context.Context, plane *cluster.Cluster) error {
 	if err := c.Network.Register(ctx, nodes.KubeconfigOf(plane)); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// StopDir ends what a detached Start has left running in dir.
+// StopDir stops everything that a detached Start left running in dir.
 func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 	if err := cluster.StopDir(ctx, dir, progress); err != nil {
 		return err
@@ -195,7 +196,7 @@ func (c *Cluster) path(elem ...string) string {
 	return filepath.Join(append([]string{c.cfg.Dir}, elem...)...)
 }
 
-// binary is the path of one of our programs.
+// binary returns the path of one of this repository's programs.
 func (c *Cluster) binary(name string) string { return filepath.Join(c.root, "bin", name) }
 
 func exists(path string) bool {

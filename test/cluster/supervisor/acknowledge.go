@@ -19,16 +19,16 @@ import (
 
 const reportTimeout = 10 * time.Second
 
-// Report is what an API server has loaded, for one relying party.
+// Report is what an API server has loaded, as told to one relying party's trust domain.
 type Report struct {
 	Target    string    `json:"target"`
 	Member    string    `json:"member"`
 	Trusts    []string  `json:"trusts"`
 	Presents  []string  `json:"presents"`
 	StartedAt time.Time `json:"startedAt"`
-	// ObservedAt is when it was looked at.
+	// ObservedAt is when the supervisor observed it.
 	ObservedAt time.Time `json:"observedAt"`
-	// AcceptedAt is when the API took it.
+	// AcceptedAt is when the API accepted it.
 	AcceptedAt time.Time `json:"acceptedAt"`
 }
 
@@ -41,7 +41,7 @@ type reporter struct {
 	client  versioned.Interface
 	cfg     *Config
 	servers []*apiServer
-	proven  func(name string) bool // the process that runs now was ready once
+	proven  func(name string) bool // Whether the running process was ready once.
 	leaf    func() *leaf
 	wake    chan struct{}
 
@@ -55,7 +55,7 @@ type reportKey struct {
 	member string
 }
 
-// run reports until the context ends. What is not accepted is tried again, with what is loaded by then.
+// run reports until the context ends. It retries what the API did not accept, with what is loaded by then.
 func (r *reporter) run(ctx context.Context) {
 	pause := newReportPause()
 	for {
@@ -78,14 +78,14 @@ func newReportPause() *wait.Backoff {
 	return &wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 1000, Cap: 5 * time.Second}
 }
 
-// reportAll reports what is new, and what was accepted long ago; it says whether everything is accepted.
+// reportAll reports what is new and what was accepted long ago. It reports whether everything is accepted.
 func (r *reporter) reportAll(ctx context.Context) bool {
 	var failed error
 	for _, target := range r.cfg.Acknowledge {
 		for _, server := range r.servers {
 			report, proven := r.observe(server)
 			if !proven {
-				continue // Its next check wakes us.
+				continue // Its next check wakes run.
 			}
 			report.Target = target.String()
 			key := reportKey{target: target, member: server.Name}
@@ -110,8 +110,9 @@ func (r *reporter) reportAll(ctx context.Context) bool {
 	return failed == nil
 }
 
-// observe is what a server has loaded. It is proven by a process that was ready after it had started with these files.
-// The process and its proof are read before and after each other: between the two, the process may have been replaced.
+// observe returns what a server has loaded, and whether that is proven. The proof is a process that was ready after
+// it started with these files. The state is read before and after the proof, because the process may be replaced in
+// between.
 func (r *reporter) observe(server *apiServer) (Report, bool) {
 	observedAt := time.Now()
 	before := server.state()
@@ -131,7 +132,7 @@ func (r *reporter) report(ctx context.Context, target Target, report *Report) er
 	defer cancel()
 	_, err := r.client.CertrotationV1alpha1().CertificateRotations(target.Signer.Namespace).Acknowledge(ctx, target.Signer.Name, &v1alpha1.Acknowledgement{
 		Party: target.Party, Member: report.Member, Trusts: report.Trusts, Presents: report.Presents,
-		// One process after the other runs under the name of the server: each takes the place of its predecessor.
+		// The processes of a server run one after the other under its name. Each replaces its predecessor.
 		Instance: report.Member, StartedAt: metav1.NewMicroTime(report.StartedAt), ObservedAt: metav1.NewMicroTime(report.ObservedAt),
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *reporter) report(ctx context.Context, target Target, report *Report) er
 	return nil
 }
 
-// note logs a problem once, not at each attempt.
+// note logs a new problem, not each attempt.
 func (r *reporter) note(ctx context.Context, failure error) {
 	text := ""
 	if failure != nil {
@@ -166,7 +167,7 @@ func (r *reporter) poke() {
 	}
 }
 
-// reports are those that the API has accepted, in a stable order.
+// reports returns the accepted reports in a stable order.
 func (r *reporter) reports() (out []Report, problem string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

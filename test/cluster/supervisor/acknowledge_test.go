@@ -86,7 +86,7 @@ func TestReporter(t *testing.T) {
 	expect("repeated after a while", 5, []string{"aa", "bb"}, []string{"l2"}, started.Add(time.Hour))
 }
 
-// TestReporterRetries: the aggregated API is away; what is loaded when it is back counts.
+// TestReporterRetries: another leaf is presented while the aggregated API is away. Only the newest is acknowledged.
 func TestReporterRetries(t *testing.T) {
 	api := newAggregated(t, nil)
 	api.away.Store(true)

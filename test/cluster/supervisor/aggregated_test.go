@@ -21,7 +21,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// aggregated answers acknowledgements in the place of the aggregated API, and passes on everything else.
+// aggregated answers acknowledgements instead of the aggregated API, and passes on all other requests.
 type aggregated struct {
 	*httptest.Server
 	away atomic.Bool
@@ -95,7 +95,7 @@ func (a *aggregated) total() int {
 	return a.count
 }
 
-// background runs something until the end of the test, which waits for it.
+// background runs a function until stop or the end of the test, and waits for it.
 func background(t *testing.T, run func(context.Context)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

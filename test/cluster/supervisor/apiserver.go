@@ -16,34 +16,34 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// apiServer keeps one kube-apiserver running. Its goroutine, run, is the only one that starts and stops the process.
+// apiServer keeps one kube-apiserver running. Only its goroutine, run, starts and stops the process.
 type apiServer struct {
 	Server
-	begin    func(*trust) (*cluster.Process, error) // starts a process
-	takeOut  func()                                 // keeps new connections away
-	reset    func()                                 // tells the balancer that the process is another one, or gone
+	begin    func(*trust) (*cluster.Process, error) // Starts a process.
+	takeOut  func()                                 // Keeps new connections away.
+	reset    func()                                 // Tells the balancer that the process is a new one, or gone.
 	requests chan restartRequest
 
 	mu      sync.Mutex
-	process *cluster.Process // the newest one, nil before the first
+	process *cluster.Process // The newest one, nil before the first.
 	loaded  loaded
 	crashes int
 }
 
-// loaded is what a process was started with.
+// loaded is what a process started with.
 type loaded struct {
 	trust     *trust
 	startedAt time.Time
 	pid       int
-	starts    int // how many there were, this one included
+	starts    int // The number of starts, this one included.
 }
 
 type restartRequest struct {
 	trust *trust
-	done  chan<- struct{} // closed when a process with the trust was started
+	done  chan<- struct{} // Closed when a process with the trust was started.
 }
 
-// run keeps the process running until the context ends, and then ends it in order.
+// run keeps the process running until the context ends, and then stops it gracefully.
 func (s *apiServer) run(ctx context.Context, first *trust) {
 	logger := klog.FromContext(ctx).WithValues("server", s.Name)
 	next, pause := restartRequest{trust: first}, newPause()
@@ -81,14 +81,14 @@ func (s *apiServer) run(ctx context.Context, first *trust) {
 	}
 }
 
-// stableAfter is the age at which a process that dies is none that cannot start.
+// stableAfter is the age from which a process that dies is restarted without a longer pause.
 const stableAfter = time.Minute
 
 func newPause() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 1000, Cap: 5 * time.Second}
 }
 
-// start starts a process with the trust. The channel is closed at its end, or at once when there is none.
+// start starts a process with the trust. The channel is closed when the process ends, or at once if it cannot start.
 func (s *apiServer) start(t *trust) (<-chan struct{}, error) {
 	ended := make(chan struct{})
 	startedAt := time.Now()
@@ -101,17 +101,18 @@ func (s *apiServer) start(t *trust) (<-chan struct{}, error) {
 	s.process = process
 	s.loaded = loaded{trust: t, startedAt: startedAt, pid: process.Pid(), starts: s.loaded.starts + 1}
 	s.mu.Unlock()
-	// After the facts: whoever sees that this process is ready must not find those of the process before.
+	// Only now: a process that the balancer reports as ready must not be paired with what the one before loaded.
 	s.reset()
 	go func() {
 		defer close(ended)
-		// It ends with the process, which stop makes sure of. Its exit code says nothing: any end is one too many.
+		// It ends with the process, which stop guarantees. The exit code does not matter: no process may end by
+		// itself.
 		_, _ = process.Wait(context.Background())
 	}()
 	return ended, nil
 }
 
-// stop takes the server out of the balancer, and then ends the process in order.
+// stop takes the server out of the balancer and then stops the process gracefully.
 func (s *apiServer) stop(ctx context.Context) {
 	s.takeOut()
 	s.mu.Lock()
@@ -120,7 +121,7 @@ func (s *apiServer) stop(ctx context.Context) {
 	if process == nil {
 		return
 	}
-	// A graceful end matters most when the context has ended; Stop has a timeout of its own.
+	// Without the context's end: a graceful stop matters most then. Stop has its own timeout.
 	if err := process.Stop(context.WithoutCancel(ctx)); err != nil {
 		klog.FromContext(ctx).Error(err, "An API server does not stop", "server", s.Name)
 	}
@@ -133,7 +134,7 @@ func (s *apiServer) died() {
 	s.crashes++
 }
 
-// restart replaces the process by one with the trust and returns once that was started.
+// restart replaces the process by one with the trust, and returns once that one was started.
 func (s *apiServer) restart(ctx context.Context, t *trust) error {
 	done := make(chan struct{})
 	select {
@@ -149,7 +150,7 @@ func (s *apiServer) restart(ctx context.Context, t *trust) error {
 	}
 }
 
-// kill is kill -9: run sees the end and starts the next process.
+// kill sends SIGKILL. run notices the end and starts the next process.
 func (s *apiServer) kill() (pid int, err error) {
 	s.mu.Lock()
 	process := s.process
@@ -170,7 +171,7 @@ func (s *apiServer) state() loaded {
 	return s.loaded
 }
 
-// beginProcess makes the function that starts a kube-apiserver of this configuration.
+// beginProcess returns the function that starts a kube-apiserver of this configuration.
 func (c *Config) beginProcess(server Server, st *store) func(*trust) (*cluster.Process, error) {
 	return func(t *trust) (*cluster.Process, error) {
 		flags, err := c.flags(server, st, t)

@@ -17,54 +17,54 @@ import (
 
 // Config says what to run and what to follow. Every field without a default is required.
 type Config struct {
-	// Dir holds what the supervisor writes (see the package's comment).
+	// Dir holds what the supervisor writes (see the package comment).
 	Dir string
 	// SeedDir has etcd-ca-bundle.crt, etcd-client.crt and etcd-client.key for the first start.
 	SeedDir string
 	// Program is the path of kube-apiserver.
 	Program string
-	// Flags of each kube-apiserver: all but those for its address and the etcd certificates. Of a flag given twice the last one
-	// wins, so the defaults for a graceful end (see flags.go) can be replaced here.
+	// Flags are the flags of each kube-apiserver, except those for its address and the etcd certificates. The last
+	// value of a flag wins, so they can replace the defaults for a graceful stop (see flags.go).
 	Flags []string
 	// Servers are the API servers.
 	Servers []Server
-	// Listeners are where the balancer listens. They belong to the supervisor from New on.
+	// Listeners are where the balancer listens. The supervisor owns them from New on.
 	Listeners []net.Listener
-	// Control is where GET /status and POST /kill?name=, /restart?name=, /hold and /resume are served. Optional.
+	// Control serves GET /status and POST /kill?name=, /restart?name=, /hold and /resume. Optional.
 	Control net.Listener
 
-	// Client is how the supervisor reaches the API. Its host must be the balancer, for what it watches; for /readyz it is
-	// replaced by the address of each server.
+	// Client is the configuration to reach the API. Its host must be the balancer, for the watches. For /readyz the
+	// address of each server replaces it.
 	Client *rest.Config
-	// Bundle is the ConfigMap with the anchors of etcd's servers.
+	// Bundle is the ConfigMap with the CAs that sign etcd's serving certificates.
 	Bundle types.NamespacedName
 	// BundleKey defaults to ca-bundle.crt.
 	BundleKey string
 	// Leaf is the Secret with the client pair.
 	Leaf types.NamespacedName
-	// Acknowledge are the trust domains whose rotations wait for these API servers. Optional.
+	// Acknowledge lists the relying parties whose rotations wait for these API servers. Optional.
 	Acknowledge []Target
 
-	// CheckEvery is the pause between two /readyz of an API server. Defaults to 200 ms.
+	// CheckEvery is the pause between two requests of /readyz to an API server. Defaults to 200 ms.
 	CheckEvery time.Duration
-	// Patience is how long a new connection waits for an API server that is ready. Defaults to 15 s.
+	// Patience is how long a new connection waits for a ready API server. Defaults to 15 s.
 	Patience time.Duration
-	// StopTimeout is how long a server may take for its graceful end. Defaults to 45 s.
+	// StopTimeout bounds the graceful stop of a server. Defaults to 45 s.
 	StopTimeout time.Duration
-	// ReadyPatience is how long others wait for a server that is not ready. Defaults to 30 s.
+	// ReadyPatience is how long steps wait for a server that is not ready. Defaults to 30 s.
 	ReadyPatience time.Duration
-	// ReportEvery is the pause after which what was acknowledged is repeated: an acknowledgement ends with its lease, and records
+	// ReportEvery is the pause after which an acknowledgement is repeated, because it ends with its lease and records
 	// may be lost. Defaults to 1 min.
 	ReportEvery time.Duration
 }
 
 // Server is one kube-apiserver.
 type Server struct {
-	// Name is the process's name, and its name as a member of relying parties: kube-apiserver-0.
+	// Name is the name of the process and of the member of relying parties, such as kube-apiserver-0.
 	Name string
-	// Address is host:port, where it listens for the balancer. The serving certificate must be valid for the host.
+	// Address is the host:port where it listens for the balancer. The serving certificate must be valid for the host.
 	Address string
-	// Flags of this server alone, behind Config.Flags: for example other etcd servers than the next one has.
+	// Flags of this server alone follow Config.Flags: for example its own etcd servers.
 	Flags []string
 }
 
@@ -115,7 +115,7 @@ func (c *Config) complete() error {
 	return c.checkServers()
 }
 
-// checkServers looks for names that would share files and addresses that cannot be shared.
+// checkServers rejects names that would share files, and addresses that are used twice.
 func (c *Config) checkServers() error {
 	var names, addresses []string
 	for _, server := range c.Servers {
@@ -133,7 +133,7 @@ func (c *Config) checkServers() error {
 
 func distinct(in []string) int { return len(slices.Compact(slices.Sorted(slices.Values(in)))) }
 
-// fields of a Secret of the type kubernetes.io/tls.
+// Keys of a Secret of the type kubernetes.io/tls.
 const (
 	leafCertificate = corev1.TLSCertKey
 	leafKey         = corev1.TLSPrivateKeyKey

@@ -17,7 +17,7 @@ import (
 
 const controlTimeout = 5 * time.Second
 
-// control is the HTTP surface for tests and people; it belongs on the loopback.
+// control is the HTTP server for tests and people. It has no authentication: serve it on a local address only.
 func (s *Supervisor) control() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.serveStatus)
@@ -38,7 +38,7 @@ func (s *Supervisor) control() http.Handler {
 	return mux
 }
 
-// act does something with the server of the query parameter name.
+// act applies do to the server of the query parameter name.
 func (s *Supervisor) act(w http.ResponseWriter, r *http.Request, do func(*apiServer) error) {
 	name := r.FormValue("name")
 	server := s.rollout.find(name)
@@ -60,7 +60,6 @@ func (s *Supervisor) serveStatus(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveControl serves until the context ends.
 func (s *Supervisor) serveControl(ctx context.Context, listener net.Listener) {
 	server := &http.Server{Handler: s.control(), ReadHeaderTimeout: controlTimeout}
 	context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -6,29 +6,29 @@ package supervisor
 // situation is everything that the next step depends on.
 type situation struct {
 	held bool
-	// leafPending: the leaf of the Secret is not the one on the disk.
+	// leafPending: the Secret has another leaf than the disk.
 	leafPending bool
 	servers     []serverSituation
 }
 
 type serverSituation struct {
 	name string
-	// stale servers have other trust than the bundle, or were asked to restart.
+	// stale servers have other trust than the bundle, or their restart was requested.
 	stale bool
 	ready bool
-	// overdue servers have not been ready for so long that nobody should wait for them.
+	// overdue servers have not been ready for longer than Config.ReadyPatience.
 	overdue bool
 }
 
-// action is the next step: at most one of the fields is set, and none when there is nothing to do.
+// action is the next step: at most one field is set, none if there is nothing to do.
 type action struct {
 	restart  string
 	swapLeaf bool
-	// waits says what a pending step waits for.
+	// waits is what a pending step waits for.
 	waits string
 }
 
-// decide is the order of things; see the package's comment.
+// decide chooses the next step by the rules of the package comment.
 func decide(s situation) action {
 	candidate, waits := nextRestart(s)
 	switch {
@@ -42,8 +42,8 @@ func decide(s situation) action {
 	return action{waits: waits}
 }
 
-// nextRestart chooses the server to restart. At most one is on its way up, however bad things look: when etcd does not answer
-// for a moment, no server is ready, and that moment must not stop them all.
+// nextRestart chooses the server to restart. At most one server starts at a time, even if none is ready. A moment
+// without an answer of etcd must not stop all servers.
 func nextRestart(s situation) (candidate, waits string) {
 	var stale []serverSituation
 	ready, starting, stuck := 0, "", ""
@@ -82,7 +82,8 @@ func nextRestart(s situation) (candidate, waits string) {
 	return stale[0].name, ""
 }
 
-// leafMayMove: after the trust, but servers that cannot get ready, or may not restart, do not hold the leaf back.
+// leafMayMove requires that the trust is loaded first. Servers that do not get ready, or may not restart, do not
+// block the leaf.
 func leafMayMove(s situation) bool {
 	if s.held {
 		return true

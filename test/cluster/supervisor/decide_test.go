@@ -51,8 +51,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideProperties: whatever the situation is, no more than one server is on its way up, and the last that serves is
-// never stopped unless it is alone.
+// TestDecideProperties: in every situation at most one server starts at a time. The last ready server is stopped only
+// if it is the only one.
 func TestDecideProperties(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		s := situation{held: rapid.Bool().Draw(t, "held"), leafPending: rapid.Bool().Draw(t, "leafPending")}
@@ -88,7 +88,8 @@ func TestDecideProperties(t *testing.T) {
 	})
 }
 
-// TestDecideEnds: when each restarted server becomes ready, decide comes to an end, with the leaf moved once and last.
+// TestDecideEnds: if each restarted server becomes ready, decide comes to an end. It moves the leaf once, as the last
+// step.
 func TestDecideEnds(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		s := situation{leafPending: rapid.Bool().Draw(t, "leafPending")}

@@ -12,13 +12,12 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// newSigner makes a CA.
 func newSigner(t *testing.T, name string) *pki.Pair {
 	t.Helper()
 	return newSignerAt(t, name, time.Now())
 }
 
-// expiredSigner is a CA that has expired a day ago.
+// expiredSigner makes a CA that expired a day ago.
 func expiredSigner(t *testing.T) *pki.Pair {
 	t.Helper()
 	return newSignerAt(t, "expired", time.Now().Add(-48*time.Hour))
@@ -33,7 +32,7 @@ func newSignerAt(t *testing.T, name string, at time.Time) *pki.Pair {
 	return ca
 }
 
-// issue makes a pair for etcd's server and its clients alike.
+// issue makes a pair for etcd's server and its clients.
 func issue(t *testing.T, ca *pki.Pair, name string) (certPEM, keyPEM []byte) {
 	t.Helper()
 	return issueAt(t, ca, name, time.Now())
@@ -54,7 +53,7 @@ func issueAt(t *testing.T, ca *pki.Pair, name string, at time.Time) (certPEM, ke
 	return pair.CertPEM(), keyPEM
 }
 
-// bundle is the PEM of the signers' certificates.
+// bundle returns the PEM of the signers' certificates.
 func bundle(signers ...*pki.Pair) []byte {
 	var out []byte
 	for _, signer := range signers {
@@ -63,7 +62,6 @@ func bundle(signers ...*pki.Pair) []byte {
 	return out
 }
 
-// seed writes a seed directory.
 func seed(t *testing.T, dir string, bundlePEM, certPEM, keyPEM []byte) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -77,7 +75,7 @@ func seed(t *testing.T, dir string, bundlePEM, certPEM, keyPEM []byte) string {
 	return dir
 }
 
-// trustID is how the store names the trust in a bundle.
+// trustID returns the store's name for the trust in a bundle.
 func trustID(t *testing.T, bundlePEM []byte) string {
 	t.Helper()
 	id, _, err := parseTrust(bundlePEM)

@@ -11,7 +11,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// flags are the arguments of one API server. Ours are last, because they must not be replaced.
+// flags returns the arguments of one API server. The supervisor's own are last, because nothing may replace them.
 func (c *Config) flags(server Server, s *store, t *trust) ([]string, error) {
 	host, port, err := net.SplitHostPort(server.Address)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// live is what the API says, as it came.
+// live is the unchecked content of the API objects.
 type live struct {
 	mu              sync.Mutex
 	bundle          []byte
@@ -27,7 +27,6 @@ type live struct {
 
 func newLive() *live { return &live{changed: make(chan struct{}, 1)} }
 
-// follow watches the ConfigMap and the Secret until the context ends.
 func (l *live) follow(ctx context.Context, client kubernetes.Interface, cfg *Config) error {
 	bundles := single(client, cfg.Bundle)
 	if _, err := bundles.Core().V1().ConfigMaps().Informer().AddEventHandler(onChange(func(obj any) {
@@ -53,7 +52,7 @@ func (l *live) follow(ctx context.Context, client kubernetes.Interface, cfg *Con
 	return nil
 }
 
-// single is a factory whose informers see one object.
+// single returns a factory whose informers see one object.
 func single(client kubernetes.Interface, object types.NamespacedName) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(object.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -61,7 +60,7 @@ func single(client kubernetes.Interface, object types.NamespacedName) informers.
 		}))
 }
 
-// onChange ignores deletions: what is loaded stays until there is something else.
+// onChange ignores deletions: what is loaded stays until a new object replaces it.
 func onChange(f func(obj any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, obj any) { f(obj) }}
 }
@@ -76,7 +75,7 @@ func (l *live) set(change func()) {
 	}
 }
 
-// get returns what was seen last; nil for what was not seen yet.
+// get returns the newest content seen, nil for an object that was not seen yet.
 func (l *live) get() (bundle, certPEM, keyPEM []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ type trust struct {
 	id, file string
 	// anchors are fingerprints, sorted.
 	anchors []string
-	// writtenAt is when the file was complete: a process that started later has read all of it.
+	// writtenAt is when the file was complete. A process that started later has read all of it.
 	writtenAt time.Time
 }
 
@@ -32,7 +32,7 @@ type leaf struct {
 	until       time.Time
 }
 
-// parseTrust reads a bundle. The id depends on the set of anchors alone.
+// parseTrust reads a bundle. The id depends only on the set of anchors.
 func parseTrust(bundle []byte) (id string, anchors []string, err error) {
 	certs, err := pki.ParseBundle(bundle)
 	if err != nil {
@@ -45,14 +45,14 @@ func parseTrust(bundle []byte) (id string, anchors []string, err error) {
 	return shortHash([]byte(strings.Join(anchors, "\n"))), anchors, nil
 }
 
-// allExpired says whether no anchor of a bundle works, as after a recovery of etcd of which the API does not know yet: what
-// is loaded is better.
+// allExpired reports whether every anchor of a bundle has expired, as in an API that does not know of a recovery of
+// etcd yet. What is loaded is better then.
 func allExpired(bundle []byte, now time.Time) bool {
 	certs, err := pki.ParseBundle(bundle)
 	return err == nil && !slices.ContainsFunc(certs, func(c *pki.Certificate) bool { return !c.Expired(now) })
 }
 
-// parseLeaf reads a pair. The id depends on the certificates alone: they determine the key.
+// parseLeaf reads a pair. The id depends only on the certificates, because they determine the key.
 func parseLeaf(certPEM, keyPEM []byte) (leaf, error) {
 	chain, err := pki.CheckPair(certPEM, keyPEM)
 	if err != nil {
@@ -66,7 +66,7 @@ func shortHash(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// loadTrust reads what putTrust has written.
+// loadTrust reads a directory that putTrust wrote.
 func loadTrust(dir string) (*trust, error) {
 	file := filepath.Join(dir, fileBundle)
 	bundle, err := os.ReadFile(file)
@@ -84,7 +84,6 @@ func loadTrust(dir string) (*trust, error) {
 	return &trust{id: id, file: file, anchors: anchors, writtenAt: info.ModTime()}, nil
 }
 
-// loadLeaf reads a directory with a pair.
 func loadLeaf(dir string) (*leaf, []byte, []byte, error) {
 	certPEM, err := os.ReadFile(filepath.Join(dir, fileCertificate))
 	if err != nil {

@@ -22,14 +22,14 @@ import (
 
 const probesPerSecond = 20
 
-// probes are clients of the API from the first to the last moment of a test.
+// probes are clients of the API that run during a whole test.
 type probes struct {
 	t *testing.T
-	// fresh requests have a connection each; kept ones are those of an ordinary client-go client with its one connection.
+	// fresh requests each make a connection. kept requests use one connection of an ordinary client-go client.
 	fresh, freshDone, freshFailed, kept, keptFailed atomic.Int64
-	// plain requests keep a connection and repeat nothing: told is how many were asked to come again later.
+	// plain requests keep a connection and do not retry. told counts those that were answered with 429 or 503.
 	plain, plainFailed, told atomic.Int64
-	// forgiving: a process was killed just now, and requests that it was working on fail.
+	// forgiving: a process was just killed, so its open requests may fail.
 	forgiving  atomic.Bool
 	forgiven   atomic.Int64
 	slowest    atomic.Int64
@@ -37,7 +37,7 @@ type probes struct {
 	lastWrites atomic.Int64
 }
 
-// startProbes begins; the returned function ends it and returns when every request has been answered.
+// startProbes starts the probes. The returned function stops them and waits for the answers of all requests.
 func startProbes(t *testing.T, config *rest.Config) (*probes, func()) {
 	t.Helper()
 	p := &probes{t: t}
@@ -95,7 +95,7 @@ func (p *probes) askFresh(host string, config *tls.Config) {
 // askKept writes through etcd with an ordinary client.
 func (p *probes) askKept(client kubernetes.Interface) {
 	p.kept.Add(1)
-	// The context of the requests is not the one of the loop: a request that is begun is finished.
+	// Not the context of the loop: a request that has begun must finish.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	name := fmt.Sprintf("probe-%d", p.lastWrites.Add(1))
@@ -105,7 +105,7 @@ func (p *probes) askKept(client kubernetes.Interface) {
 	}
 }
 
-// keepAsking uses one HTTP/2 transport and repeats nothing itself.
+// keepAsking uses one HTTP/2 transport and does not retry.
 func (p *probes) keepAsking(ctx context.Context, host string, config *tls.Config) {
 	transport := &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
@@ -147,7 +147,7 @@ func (p *probes) failed(count *atomic.Int64, who string, status int, err error) 
 	p.t.Errorf("%s %s: status %d, error %v", time.Now().UTC().Format("15:04:05.000"), who, status, err)
 }
 
-// comeBy waits until new connections have been answered that were made after now.
+// comeBy waits until connections made after its call were answered.
 func (p *probes) comeBy() {
 	p.t.Helper()
 	begun, want := time.Now(), p.fresh.Load()+probesPerSecond

@@ -19,8 +19,8 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// TestProgram runs bin/apiserver-supervisor: etcd comes later than the supervisor, the supervisor is killed and started again,
-// and leaves nothing behind either way.
+// TestProgram runs bin/apiserver-supervisor: etcd starts after the supervisor, and the supervisor is killed and
+// restarted. No process may be left behind.
 func TestProgram(t *testing.T) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -121,7 +121,7 @@ func askStatus(ctx context.Context, control string) (status Status, err error) {
 	return status, json.NewDecoder(response.Body).Decode(&status)
 }
 
-// gone waits until there is no such process; a zombie is none.
+// gone waits until the process has ended; a zombie counts as ended.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {

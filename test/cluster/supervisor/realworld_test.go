@@ -39,7 +39,7 @@ type realWorld struct {
 	etcd       *cluster.Process
 	supervisor *Supervisor
 	stop       func()
-	admin      *rest.Config // through the balancer
+	admin      *rest.Config // Through the balancer.
 	client     kubernetes.Interface
 	aggregated *aggregated
 }
@@ -67,7 +67,8 @@ func newRealWorld(t *testing.T, etcdTrusts []byte, server *pki.Pair, seedBundle 
 	w.admin = &rest.Config{Host: "https://" + listener.Addr().String(), QPS: -1, TLSClientConfig: rest.TLSClientConfig{
 		CAFile: filepath.Join(pkiDir, "ca.crt"), CertFile: filepath.Join(pkiDir, "admin.crt"), KeyFile: filepath.Join(pkiDir, "admin.key"),
 	}}
-	// client-go watches files of certificates on goroutines that end when the garbage collector finds their transport.
+	// client-go watches certificate files on goroutines that end only when the garbage collector finds their
+	// transport.
 	if err := rest.LoadTLSFiles(w.admin); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +107,8 @@ func newRealWorld(t *testing.T, etcdTrusts []byte, server *pki.Pair, seedBundle 
 	return w
 }
 
-// startEtcd starts a single etcd over TLS with client authentication. Like the etcd of the nodes, it reads its leaf at each
-// handshake, from files that writeEtcdLeaf replaces.
+// startEtcd starts a single etcd over TLS with client authentication. It reads its leaf at each handshake, like the
+// etcd of the nodes; writeEtcdLeaf replaces the files.
 func (w *realWorld) startEtcd(program, client, peer string, trusts []byte, server *pki.Pair) {
 	w.t.Helper()
 	dir := filepath.Join(w.dir, "etcd-pki")
@@ -140,7 +141,7 @@ func (w *realWorld) writeEtcdLeaf(signer *pki.Pair) {
 	}
 }
 
-// heldAddresses are held for programs that share them.
+// heldAddresses returns reserved addresses for programs that share ports.
 func heldAddresses(t *testing.T, n int) []string {
 	t.Helper()
 	var out []string
@@ -150,7 +151,7 @@ func heldAddresses(t *testing.T, n int) []string {
 	return out
 }
 
-// checkTruth compares an acknowledgement with the file on the command line of the process that runs.
+// checkTruth compares an acknowledgement with the CA file on the command line of the running process.
 func (w *realWorld) checkTruth(signer string, ack v1alpha1.Acknowledgement) {
 	server := w.supervisor.rollout.find(ack.Member)
 	if server == nil {
@@ -160,7 +161,7 @@ func (w *realWorld) checkTruth(signer string, ack v1alpha1.Acknowledgement) {
 	pid := server.state().pid
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
-		return // The process has just ended; the next one is reported anew.
+		return // The process has just ended. The next one is reported again.
 	}
 	var anchors []string
 	for arg := range strings.SplitSeq(string(bytes.TrimRight(line, "\x00")), "\x00") {
@@ -206,7 +207,7 @@ func (w *realWorld) setLeaf(signer *pki.Pair) (fingerprint string) {
 	return l.fingerprint
 }
 
-// createObjects makes the objects as `certrotation render` would have: what the API servers were started with.
+// createObjects creates the objects that `certrotation render` makes, with what the API servers started with.
 func (w *realWorld) createObjects(signers ...*pki.Pair) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -248,7 +249,6 @@ func (w *realWorld) eventually(what string, condition func(Status) bool) Status 
 	}
 }
 
-// keepLogs keeps the logs if the test has failed.
 func (w *realWorld) keepLogs() {
 	if w.t.Failed() {
 		cluster.KeepLogs(w.t, "", map[string]string{filepath.Join(w.dir, "logs"): "", filepath.Join(w.dir, "supervisor", "logs"): "supervisor"})

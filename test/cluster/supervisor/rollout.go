@@ -12,32 +12,31 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// recheck is how often the situation is looked at without an event: for what only time changes.
+// recheck is how often the situation is read without an event, for changes that only time makes.
 const recheck = time.Second
 
-// rollout carries what the API says over to the API servers, one step at a time.
+// rollout brings the content of the API objects to the API servers, one step at a time.
 type rollout struct {
 	cfg     *Config
 	store   *store
 	servers []*apiServer
 	ready   func(name string) bool
 	live    *live
-	// wake has a token when something else than live has changed; loaded is told after each change of what is loaded.
+	// wake has a token when anything but live has changed. loaded is called after each change of what is loaded.
 	wake   chan struct{}
 	loaded func()
 
 	mu      sync.Mutex
 	held    bool
-	asked   map[string]int // restarts that were asked for: the number of starts that each server had then
-	trust   *trust         // what the API servers shall have; nil before the API was seen
-	leaf    *leaf          // what is on the disk
+	asked   map[string]int // Requested restarts: the number of starts that each server had at the request.
+	trust   *trust         // The trust that the API servers must load; nil before the API was seen.
+	leaf    *leaf          // The leaf on the disk.
 	waits   string
 	problem string
 
-	unreadySince map[string]time.Time // of the goroutine of run
+	unreadySince map[string]time.Time // Owned by the goroutine of run.
 }
 
-// run makes steps until the context ends.
 func (r *rollout) run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ticker := time.NewTicker(recheck)
@@ -63,7 +62,7 @@ func (r *rollout) run(ctx context.Context) {
 	}
 }
 
-// note keeps the newest problem and returns it if it is a new one.
+// note records the newest problem. It returns the problem if it is new.
 func (r *rollout) note(err error) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +77,8 @@ func (r *rollout) note(err error) string {
 	return r.problem
 }
 
-// step does the next thing, if there is one, and says whether there may be more. Bad trust does not keep a good leaf away.
+// step takes the next step, if there is one, and reports whether there may be more. Bad trust does not block a good
+// leaf.
 func (r *rollout) step(ctx context.Context) (again bool, err error) {
 	bundle, certPEM, keyPEM := r.live.get()
 	next, leafErr := r.pendingLeaf(certPEM, keyPEM)

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// smallWorld is a rollout over real processes that do nothing; the test says which of them get ready.
+// smallWorld is a rollout over real processes that do nothing. The test decides which of them get ready.
 type smallWorld struct {
 	t       *testing.T
 	rollout *rollout
@@ -31,7 +31,7 @@ type smallWorld struct {
 	mu     sync.Mutex
 	events []string
 	ready  map[string]bool
-	broken map[string]bool // servers that do not get ready after a start
+	broken map[string]bool // Servers that do not get ready after a start.
 }
 
 func newSmallWorld(t *testing.T) *smallWorld {
@@ -109,7 +109,7 @@ func (w *smallWorld) until(what string, condition func() bool) {
 	}
 }
 
-// settle makes steps until there is nothing to do and returns the last error.
+// settle takes steps until nothing is left to do, and returns the last error.
 func (w *smallWorld) settle() error {
 	w.t.Helper()
 	for range 20 {
@@ -150,7 +150,7 @@ func TestRolloutOfTrust(t *testing.T) {
 	}
 	id := trustID(t, bundle(w.a, w.b))
 	w.expect("out 0", "start 0 "+id, "out 1", "start 1 "+id)
-	// The same anchors in another order, and once more: nothing.
+	// The same anchors in another order, and one twice: no restart.
 	w.setBundle(bundle(w.b, w.a, w.b))
 	if err := w.settle(); err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestRolloutStopsAtAServerThatDoesNotGetReady(t *testing.T) {
 	if w.rollout.presented().id != before {
 		t.Error("the leaf did not wait")
 	}
-	// It takes too long: the leaf may be what it needs, but the other one goes on serving.
+	// The server is overdue. It may need the new leaf, so the leaf moves, but the other server keeps serving.
 	w.rollout.cfg.ReadyPatience = 0
 	if err := w.settle(); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestRolloutStopsAtAServerThatDoesNotGetReady(t *testing.T) {
 	if w.rollout.presented().id == before || w.swaps != 1 {
 		t.Error("the leaf still waits")
 	}
-	// Better trust gets to the broken one first.
+	// Better trust goes to the broken server first.
 	w.broken["kube-apiserver-0"] = false
 	w.setBundle(bundle(w.a, w.b))
 	if err := w.settle(); err != nil {
@@ -268,7 +268,7 @@ func TestHold(t *testing.T) {
 	if w.swaps != 1 {
 		t.Error("a held rollout keeps the leaf away")
 	}
-	// A held server that dies comes back with the trust that it had.
+	// A server that dies while restarts are held comes back with the trust that it had.
 	server := w.rollout.servers[0]
 	if _, err := server.kill(); err != nil {
 		t.Fatal(err)

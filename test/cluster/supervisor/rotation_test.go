@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestRotation is the rotation of an etcd signer as the API servers live through it, with clients that make 20 new connections
-// per second and clients that keep theirs. Nobody may see a failure but those whose request was with a killed process.
+// TestRotation rotates an etcd signer under two API servers, while clients make 20 new connections per second and
+// others keep theirs. No request may fail, except those to a killed process.
 func TestRotation(t *testing.T) {
 	a, b := newSigner(t, "signer-a"), newSigner(t, "signer-b")
 	w := newRealWorld(t, bundle(a, b), a, bundle(a))
@@ -24,11 +24,11 @@ func TestRotation(t *testing.T) {
 	}
 	prober, stopProbes := startProbes(t, rest.CopyConfig(w.admin))
 
-	// Nothing restarts for a bundle of the same anchors.
+	// A bundle of the same anchors restarts nothing.
 	w.setBundle(a, a)
 	prober.comeBy()
 
-	// The aggregated API is away for the time of the restarts; what is loaded is acknowledged when it is back.
+	// The aggregated API is away during the restarts. What is loaded is acknowledged when it is back.
 	w.aggregated.away.Store(true)
 	w.setBundle(a, b)
 	both := trustOf(t, bundle(a, b))
@@ -43,14 +43,14 @@ func TestRotation(t *testing.T) {
 	w.checkAcknowledged(both, first.Presents)
 	prober.comeBy()
 
-	// etcd presents a leaf of B, and so do its clients. Nothing restarts.
+	// etcd and its clients present a leaf of B. Nothing restarts.
 	w.writeEtcdLeaf(b)
 	leafB := w.setLeaf(b)
 	w.eventually("the new leaf is acknowledged", func(s Status) bool { return s.Presents == leafB && s.Settled })
 	w.checkAcknowledged(both, leafB)
 	prober.comeBy()
 
-	// A killed process comes back by itself, over handshakes with the new leaves.
+	// A killed process restarts by itself, with handshakes of the new leaves.
 	prober.forgiving.Store(true)
 	pid, err := w.supervisor.servers[0].kill()
 	if err != nil {
@@ -60,7 +60,7 @@ func TestRotation(t *testing.T) {
 	prober.forgiving.Store(false)
 	prober.comeBy()
 
-	// Held: the bundle shrinks, and nobody moves.
+	// While restarts are held, the bundle shrinks and no server restarts.
 	w.supervisor.rollout.hold(true)
 	w.setBundle(b)
 	held := w.eventually("restarts are held", func(s Status) bool { return slices.Equal(s.Wanted, trustOf(t, bundle(b))) && s.Waits != "" })
@@ -101,7 +101,8 @@ func trustOf(t *testing.T, bundlePEM []byte) []string {
 	return anchors
 }
 
-// settledWith: everything is loaded and acknowledged, after so many restarts of each server besides those after a death.
+// settledWith reports whether everything is loaded and acknowledged, after so many restarts of each server, without
+// those after a death.
 func settledWith(anchors []string, restarts int) func(Status) bool {
 	return func(s Status) bool {
 		for _, server := range s.Servers {

@@ -17,7 +17,7 @@ type material struct {
 	leaf   *leaf
 }
 
-// openStore returns the store and what is to be started with: what was used last, or the seed when that is new.
+// openStore returns the store and the start material: the last used, or the seed if it is new.
 func openStore(dir, seedDir string, servers []Server) (*store, *material, error) {
 	s := &store{dir: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -32,7 +32,7 @@ func openStore(dir, seedDir string, servers []Server) (*store, *material, error)
 		return nil, nil, err
 	}
 	for _, server := range servers {
-		// Resolved, because the file that a process was started with must not change by a pointer.
+		// Resolve the link: the file that a process starts with must never change.
 		target, err := filepath.EvalSymlinks(filepath.Join(dir, server.Name+trustPointer))
 		if err != nil {
 			return nil, nil, err
@@ -44,7 +44,7 @@ func openStore(dir, seedDir string, servers []Server) (*store, *material, error)
 	return s, m, nil
 }
 
-// sow takes over a seed that was not taken over before, for every server. The mark is written last.
+// sow takes over a new seed for every server. It writes the mark last.
 func (s *store) sow(seedDir string, servers []Server) error {
 	bundle, err := os.ReadFile(filepath.Join(seedDir, fileBundle))
 	if err != nil {

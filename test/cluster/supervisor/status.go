@@ -9,20 +9,21 @@ import (
 	"certrotation.dev/test/cluster/balancer"
 )
 
-// Status is what GET /status answers.
+// Status is the answer to GET /status.
 type Status struct {
-	// Held: nothing restarts for new trust.
+	// Held: new trust restarts nothing.
 	Held bool `json:"held"`
-	// Settled: every API server is ready and has loaded what the API says, and all of that is acknowledged.
+	// Settled: every API server is ready and has loaded what the API objects say, and all of it is acknowledged.
 	Settled bool `json:"settled"`
-	// Waits says what a pending restart or leaf waits for.
+	// Waits is what a pending restart or leaf waits for.
 	Waits string `json:"waits,omitempty"`
-	// Problem is why what the API says cannot be used, AcknowledgeProblem why the last acknowledgement was not taken.
+	// Problem is why the API objects cannot be used. AcknowledgeProblem is why the last acknowledgement was not
+	// accepted.
 	Problem            string `json:"problem,omitempty"`
 	AcknowledgeProblem string `json:"acknowledgeProblem,omitempty"`
-	// Wanted are the anchors of the bundle; empty before the API was seen.
+	// Wanted are the anchors of the bundle, empty before the API was seen.
 	Wanted []string `json:"wanted,omitempty"`
-	// Presents is the leaf that is presented at each new handshake.
+	// Presents is the leaf presented at each new handshake.
 	Presents     string          `json:"presents"`
 	Servers      []ServerStatus  `json:"servers"`
 	Acknowledged []Report        `json:"acknowledged,omitempty"`
@@ -36,12 +37,12 @@ type ServerStatus struct {
 	Pid     int    `json:"pid"`
 	// Ready servers get new connections.
 	Ready     bool      `json:"ready"`
-	Failure   string    `json:"failure,omitempty"` // of the newest check
+	Failure   string    `json:"failure,omitempty"` // Of the newest check.
 	StartedAt time.Time `json:"startedAt"`
-	// Restarts are all starts but the first; Crashes are the ends that nobody asked for.
+	// Restarts counts all starts but the first. Crashes counts the ends without a request.
 	Restarts int `json:"restarts"`
 	Crashes  int `json:"crashes"`
-	// Trusts are the anchors that the process has loaded, from a file that was complete at TrustWrittenAt.
+	// Trusts are the anchors that the process has loaded. Their file was complete at TrustWrittenAt.
 	Trusts         []string  `json:"trusts"`
 	TrustWrittenAt time.Time `json:"trustWrittenAt"`
 	Connections    int       `json:"connections"`
@@ -86,7 +87,7 @@ func (s *Supervisor) serverStatus(server *apiServer) ServerStatus {
 	return out
 }
 
-// complete says whether the API has accepted what every server has loaded by now.
+// complete reports whether the API has accepted what every server has loaded now.
 func (r *reporter) complete() bool {
 	for _, target := range r.cfg.Acknowledge {
 		for _, server := range r.servers {

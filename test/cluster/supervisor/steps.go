@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// want makes the anchors of a bundle what the API servers shall have.
+// want makes the anchors of a bundle the trust that the API servers must load.
 func (r *rollout) want(bundle []byte) error {
 	if bundle == nil {
 		return nil // The API was not seen yet.
@@ -35,7 +35,8 @@ func (r *rollout) want(bundle []byte) error {
 	return nil
 }
 
-// pendingLeaf is the pair of the Secret when it is another one than on the disk, written and ready to be swapped in.
+// pendingLeaf returns the pair of the Secret if it differs from the one on the disk. It is written and ready for
+// swap.
 func (r *rollout) pendingLeaf(certPEM, keyPEM []byte) (*leaf, error) {
 	if certPEM == nil && keyPEM == nil {
 		return nil, nil
@@ -57,7 +58,7 @@ func (r *rollout) pendingLeaf(certPEM, keyPEM []byte) (*leaf, error) {
 	return written, nil
 }
 
-// situation looks at everything that decide needs.
+// situation collects the input of decide.
 func (r *rollout) situation(leafPending bool) situation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +82,7 @@ func (r *rollout) situation(leafPending bool) situation {
 	return out
 }
 
-// restart gives a server the wanted trust, or the same once more when somebody asked for the restart.
+// restart restarts a server with the wanted trust, or with the same trust if only a restart was requested.
 func (r *rollout) restart(ctx context.Context, name string) error {
 	server := r.find(name)
 	before := server.state()
@@ -99,12 +100,12 @@ func (r *rollout) restart(ctx context.Context, name string) error {
 	if after.starts == before.starts || after.trust.id != t.id {
 		return fmt.Errorf("restart %s: it did not start; see the supervisor's log", name)
 	}
-	// It gets its time to become ready from here on.
+	// Its time to become ready begins now.
 	delete(r.unreadySince, name)
 	return r.prune()
 }
 
-// swap presents another leaf, from the next handshake of every API server on.
+// swap presents another leaf from the next handshake of every API server on.
 func (r *rollout) swap(l *leaf) error {
 	if err := r.store.point(leafPointer, leafPrefix+l.id); err != nil {
 		return fmt.Errorf("present a new leaf: %w", err)
@@ -141,7 +142,7 @@ func (r *rollout) find(name string) *apiServer {
 	return nil
 }
 
-// hold stops and resumes restarts.
+// hold stops or resumes restarts.
 func (r *rollout) hold(held bool) {
 	r.mu.Lock()
 	r.held = held
@@ -151,7 +152,7 @@ func (r *rollout) hold(held bool) {
 
 var errUnknownServer = errors.New("no API server has this name")
 
-// askRestart has a server restarted in its turn, without a change.
+// askRestart requests a restart of a server without a change. It waits for its turn.
 func (r *rollout) askRestart(name string) error {
 	server := r.find(name)
 	if server == nil {
@@ -171,7 +172,7 @@ func (r *rollout) poke() {
 	}
 }
 
-// presented is the leaf that the next handshake presents.
+// presented returns the leaf of the next handshake.
 func (r *rollout) presented() *leaf {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,14 +20,14 @@ const (
 	trustPrefix  = "trust-"
 	leafPrefix   = "leaf-"
 	leafPointer  = "leaf"
-	trustPointer = "-trust" // behind the name of an API server
+	trustPointer = "-trust" // After the name of an API server.
 	seedMark     = "seed"
 )
 
 // store is the directory with the etcd material. Directories in it appear complete or not at all, and never change.
 type store struct{ dir string }
 
-// putTrust writes a bundle unless its anchors are there already, in whatever order.
+// putTrust writes a bundle unless its anchors are already there, in any order.
 func (s *store) putTrust(bundle []byte) (*trust, error) {
 	id, _, err := parseTrust(bundle)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *store) putTrust(bundle []byte) (*trust, error) {
 	return loadTrust(dir)
 }
 
-// putLeaf writes a pair unless it is there already.
+// putLeaf writes a pair unless it is already there.
 func (s *store) putLeaf(certPEM, keyPEM []byte) (*leaf, error) {
 	l, err := parseLeaf(certPEM, keyPEM)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *store) put(dir string, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(draft) // There is nothing left of it after the rename.
+	defer os.RemoveAll(draft) // A no-op after the rename.
 	for name, content := range files {
 		if err := writeSynced(filepath.Join(draft, name), content); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *store) put(dir string, files map[string][]byte) error {
 	return syncDir(s.dir)
 }
 
-// point moves a pointer to a directory of the store, in one step.
+// point moves a pointer to a directory of the store atomically.
 func (s *store) point(pointer, directory string) error {
 	draft := filepath.Join(s.dir, ".draft-"+pointer)
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +88,7 @@ func (s *store) point(pointer, directory string) error {
 	return syncDir(s.dir)
 }
 
-// prune removes the directories that are not in use, by the ids of trust and leaves, and what an earlier process left
-// unfinished.
+// prune removes directories whose trust or leaf ids are not in use, and what an earlier process left unfinished.
 func (s *store) prune(trusts, leaves map[string]bool) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestSeed(t *testing.T) {
 	if diff := cmp.Diff([]string{idA, idA}, trusts(m)); diff != "" {
 		t.Errorf("trust of a first start (-want +got):\n%s", diff)
 	}
-	// A rollout that has come half the way is where the next start goes on.
+	// After a half-finished rollout, the next start continues from there.
 	if _, err := s.putTrust(bundle(b)); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSeed(t *testing.T) {
 	if m.leaf.id != l.id {
 		t.Error("the leaf went back to that of the seed")
 	}
-	// A new seed, as after a recovery, counts.
+	// A new seed, as after a recovery, replaces what is loaded.
 	newCert, newKey := issue(t, b, "recovered")
 	seed(t, seedDir, bundle(a, b), newCert, newKey)
 	_, m = open()

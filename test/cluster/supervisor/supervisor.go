@@ -30,7 +30,7 @@ type Supervisor struct {
 	reporter *reporter
 }
 
-// New prepares a supervisor: the seed is on the disk, and nothing runs.
+// New prepares a supervisor: it writes the seed to the disk and starts nothing.
 func New(cfg Config) (*Supervisor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func New(cfg Config) (*Supervisor, error) {
 	return s, nil
 }
 
-// backends are the API servers, each with a check that asks its own /readyz, which asks etcd.
+// backends returns the API servers. Each has a check of its own /readyz, which includes etcd.
 func (s *Supervisor) backends() ([]balancer.Backend, error) {
 	var out []balancer.Backend
 	for _, server := range s.cfg.Servers {
@@ -108,8 +108,8 @@ func readyz(client *http.Client, host string) func(context.Context) error {
 	}
 }
 
-// Run runs everything until the context ends, and then ends the API servers in order: the balancer stops accepting, the
-// servers finish what they do, all at once.
+// Run runs everything until the context ends. Then the balancer stops accepting, and all API servers stop gracefully
+// at the same time.
 func Run(ctx context.Context, cfg Config) error {
 	s, err := New(cfg)
 	if err != nil {
@@ -118,7 +118,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return s.Run(ctx)
 }
 
-// Run is described at the function of that name. It may be called once.
+// Run is described at the function of that name. Call it at most once.
 func (s *Supervisor) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,8 +139,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return err
 }
 
-// watch passes on what the balancer finds out, and begins to follow the API once an API server is ready: a reflector that
-// starts before has learned to be patient by then.
+// watch passes on the balancer's changes. It begins to follow the API once an API server is ready: a reflector that
+// starts earlier would wait out a long backoff.
 func (s *Supervisor) watch(ctx context.Context) error {
 	following := make(chan error, 1)
 	begun := false

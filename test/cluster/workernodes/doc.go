@@ -1,9 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workernodes starts a control plane whose workloads run as pods: the one of package cluster, with kube-scheduler and the
-// controllers of workloads, and nodes of package nodes, on which certrotation is installed by its manifests, and the sample
-// manifests/samples/pods runs.
+// Package workernodes starts a control plane whose workloads run as pods. It takes the control plane of package
+// cluster, with kube-scheduler and the workload controllers, and nodes of package nodes. certrotation is installed on
+// the nodes by its manifests, and the sample manifests/samples/pods runs.
 //
 //	c, err := workernodes.Start(ctx, workernodes.Config{Dir: dir})
 //	err = c.InstallSample(ctx)
@@ -12,21 +12,22 @@
 //
 // # What a pod has
 //
-// An address of its own, which every pod, every node and this machine reach without translation; a token that is bound to it;
-// volumes that kubelet brings up to date within seconds; the names of headless Services and of their pods (nameserver). There is no
-// kube-proxy: Services have endpoints, to which kube-apiserver connects itself, and no address that answers. The ConfigMap
-// "environment" of a namespace, which a pod takes its environment from, says where kube-apiserver is, and so does the environment
-// that is put into the Deployments of certrotation.
+// A pod has its own address, which every pod, every node and this machine reach without translation. It has a token
+// that is bound to it, and volumes that kubelet updates within seconds. It resolves the names of headless Services
+// and of their pods (nameserver). There is no kube-proxy: kube-apiserver connects to the endpoints of Services
+// itself, and the addresses of Services do not answer. So pods take the address of kube-apiserver from their
+// environment. The ConfigMap "environment" of a namespace sets it, and a patch sets it in the Deployments of
+// certrotation.
 //
 // # The directory
 //
-// It holds that of package cluster, and besides
+// It holds the directory of package cluster, and besides
 //
 //	nodes/   the nodes (package nodes)
-//	images/  the image of the sample, and those of hosted control planes
-//	hosted/  by which hosted API servers serve and know their users
+//	images/  the images of the sample and of hosted control planes
+//	hosted/  the certificates with which hosted API servers serve and authenticate their users
 //
-// With Config.Detach every step is repeatable; a second start takes over what runs and starts what does not.
+// With Config.Detach every step is repeatable: a second start adopts what runs and starts the rest.
 //
-// Nothing runs in the background but the processes (see package cluster).
+// Only the processes run in the background (see package cluster).
 package workernodes

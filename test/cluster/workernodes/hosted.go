@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// HostedNamespaces have a hosted control plane each: manifests/samples/hosted-etcd.
+// HostedNamespaces are the namespaces with a hosted control plane each: manifests/samples/hosted-etcd.
 var HostedNamespaces = []string{"hosted-a", "hosted-b"}
 
 const (
@@ -35,7 +35,7 @@ metadata:
   name: %s
   labels: {certrotation.dev/managed: "true", certrotation.dev/guard: enabled}
 `
-	// hostedWorkloads names the contents that there are.
+	// hostedWorkloads sets the current content hashes.
 	hostedWorkloads = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: %[1]s
@@ -54,8 +54,8 @@ patches:
 `
 )
 
-// InstallHosted runs a hosted control plane in each of HostedNamespaces, and writes through their API servers from when these are
-// available on. They count for InstallSample's totals.
+// InstallHosted runs a hosted control plane in each of HostedNamespaces. Once they are available, it starts programs
+// that write through their API servers. They count in InstallSample's totals.
 func (c *Cluster) InstallHosted(ctx context.Context) error {
 	if err := c.importHosted(ctx); err != nil {
 		return err
@@ -87,7 +87,6 @@ func (c *Cluster) InstallHosted(ctx context.Context) error {
 	return nil
 }
 
-// importHosted makes the images known to the nodes.
 func (c *Cluster) importHosted(ctx context.Context) error {
 	for _, program := range []string{cluster.Etcd, cluster.APIServer} {
 		archive := c.path("images", program+".tar")
@@ -102,7 +101,6 @@ func (c *Cluster) importHosted(ctx context.Context) error {
 	return nil
 }
 
-// prepareHosted makes what the pods of a hosted control plane need.
 func (c *Cluster) prepareHosted(ctx context.Context, namespace string) error {
 	dir := filepath.Join(c.Installation.Cluster.Dir(), "manifests", namespace)
 	sample, err := c.Relative(dir, "manifests/samples/hosted-etcd")
@@ -121,7 +119,7 @@ func (c *Cluster) prepareHosted(ctx context.Context, namespace string) error {
 	return c.makeVolumes(ctx, namespace)
 }
 
-// runHosted applies the workloads with the contents that they start with.
+// runHosted applies the workloads with the content hashes that they start with.
 func (c *Cluster) runHosted(ctx context.Context, namespace string) error {
 	bundle, err := c.Client.CoreV1().ConfigMaps(namespace).Get(ctx, "etcd-ca-bundle", metav1.GetOptions{})
 	if err != nil {
@@ -170,10 +168,10 @@ func (c *Cluster) WaitHosted(ctx context.Context) error {
 
 func (c *Cluster) hostedPKI(namespace string) string { return c.path("hosted", namespace) }
 
-// hostedFiles are those of package cluster's PKI that a kube-apiserver has.
+// hostedFiles are the files of package cluster's PKI that a kube-apiserver uses.
 var hostedFiles = []string{"apiserver.crt", "apiserver.key", "ca.crt", "service-accounts.pub", "service-accounts.key"}
 
-// readHostedPKI makes and reads the certificates that are not rotated here.
+// readHostedPKI makes and reads the certificates that certrotation does not rotate.
 func (c *Cluster) readHostedPKI(namespace string) (map[string][]byte, error) {
 	dir := c.hostedPKI(namespace)
 	if err := cluster.MakePKI(dir); err != nil {

@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// KeepLogs keeps, for who looks at a failed test, the logs of everything that runs, and what the API says of the sample.
+// KeepLogs keeps the logs of every process and the API objects of the sample, to analyze a failed test.
 func (c *Cluster) KeepLogs(t testing.TB) {
 	t.Helper()
 	from := c.Network.LogDirs()

@@ -10,7 +10,7 @@ import (
 	"net"
 )
 
-// startNameServer answers the pods, at the address that their kubelets tell them.
+// startNameServer starts the name server at the address that kubelets give to pods.
 func (c *Cluster) startNameServer(ctx context.Context) error {
 	plane := c.Installation.Cluster
 	address := net.JoinHostPort(c.Network.Gateway().String(), "53")

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// makeHostedPKI makes the Secret that the sample hosted-etcd leaves to its user.
+// makeHostedPKI makes the Secret that the sample hosted-etcd requires from its user.
 func (c *Cluster) makeHostedPKI(ctx context.Context, namespace string) error {
 	files, err := c.readHostedPKI(namespace)
 	if err != nil {
@@ -29,8 +29,8 @@ func (c *Cluster) makeHostedPKI(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// makeVolumes gives each member of an etcd a directory on a node of its own, so that it comes back with its data, and to nowhere
-// else.
+// makeVolumes gives each member of an etcd a directory on its own node. The member returns with its data, and only
+// there.
 func (c *Cluster) makeVolumes(ctx context.Context, namespace string) error {
 	const members = 3
 	if len(c.cfg.Nodes) < members {
@@ -49,7 +49,7 @@ func (c *Cluster) makeVolumes(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// volume is made for the claim of one member.
+// volume returns a PersistentVolume for the claim of one member.
 func volume(namespace string, member int, node, path string) *corev1.PersistentVolume {
 	pod := fmt.Sprintf("etcd-%d", member)
 	return &corev1.PersistentVolume{

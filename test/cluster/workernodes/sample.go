@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// SampleNamespace is that of manifests/samples/pods.
+	// SampleNamespace is the namespace of manifests/samples/pods.
 	SampleNamespace = "pods-demo"
-	// StatsPort is where each program of the sample serves its counters, and takes /hold and /resume.
+	// StatsPort is where each program of the sample serves its counters, and /hold and /resume.
 	StatsPort = 8080
-	// totalsPort is on the gateway of the nodes, which is this cluster's alone.
+	// totalsPort is a port of the nodes' gateway, which only this cluster uses.
 	totalsPort = "8090"
 	// SampleImage has the sample's program, and certrotation for the agent and for `certrotation wait`.
 	SampleImage = "certrotation.dev/mtls-service:local"
-	// environment is the ConfigMap that the sample's pods take their environment from.
+	// environment is the ConfigMap with the environment of the sample's pods.
 	environment = "environment"
 )
 
@@ -46,7 +46,7 @@ func (c *Cluster) image() (string, error) {
 	return archive, nil
 }
 
-// StatsURL is where the counters of all programs of the sample together are, those that have ended too.
+// StatsURL returns the URL of the summed counters of all programs of the sample, also of ended ones.
 func (c *Cluster) StatsURL() string {
 	return "http://" + net.JoinHostPort(c.Network.Gateway().String(), totalsPort) + "/stats"
 }
@@ -57,7 +57,7 @@ func (c *Cluster) InstallSample(ctx context.Context) error {
 		return err
 	}
 	sample := filepath.Join(c.root, "manifests", "samples", "pods")
-	// The namespace and the environment first: a pod keeps the environment that it has started with.
+	// The namespace and the environment first: a pod keeps the environment that it starts with.
 	if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(sample, "namespace.yaml")); err != nil {
 		return err
 	}
@@ -92,7 +92,8 @@ func (c *Cluster) startTotals(ctx context.Context) error {
 	})
 }
 
-// ApplyEnvironment tells the pods of a namespace where kube-apiserver and the totals are.
+// ApplyEnvironment creates the ConfigMap with the addresses of kube-apiserver and the totals for the pods of a
+// namespace.
 func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error {
 	values, err := c.PodEnvironment()
 	if err != nil {
@@ -109,7 +110,7 @@ func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error 
 	return nil
 }
 
-// WaitAvailable waits until the Deployments of the sample are as their specs say.
+// WaitAvailable waits until the sample's Deployments match their specs.
 func (c *Cluster) WaitAvailable(ctx context.Context) error {
 	return c.waitDeployments(ctx, SampleNamespace, Workloads...)
 }

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// WebhookNamespace is that of manifests/samples/webhook-server.
+	// WebhookNamespace is the namespace of manifests/samples/webhook-server.
 	WebhookNamespace = "webhook-demo"
-	// Caller is the program that has the webhook called.
+	// Caller is the program whose requests make kube-apiserver call the webhook.
 	Caller = "caller"
 )
 
@@ -27,8 +27,8 @@ metadata: {name: some, namespace: webhook-demo}
 spec: {weight: 1}
 `
 
-// InstallWebhook applies the sample webhook-server, and has the webhook called, with the flags of Caller, from when it answers on.
-// The sample counts for InstallSample's totals.
+// InstallWebhook applies the sample webhook-server. Once the webhook answers, it starts Caller with the flags. The
+// sample counts in InstallSample's totals.
 func (c *Cluster) InstallWebhook(ctx context.Context, flags ...string) error {
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "webhook-server")); err != nil {
 		return err

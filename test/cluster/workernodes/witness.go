@@ -16,7 +16,7 @@ import (
 // witness is a program of the sample with the rights of a ServiceAccount.
 type witness struct {
 	process *cluster.Process
-	// stats is where it serves its own counters, host:port.
+	// stats is the address of its own counters, host:port.
 	stats string
 }
 
@@ -51,15 +51,16 @@ func (c *Cluster) startWitness(ctx context.Context, name, command, namespace str
 	})
 }
 
-// Writer is the program that writes to a hosted control plane.
+// Writer returns the name of the program that writes to a hosted control plane.
 func Writer(hosted string) string { return "writer-" + hosted }
 
-// WitnessURL is where Caller, or a Writer, serves its counters.
+// WitnessURL returns the URL of the counters of Caller or of a Writer.
 func (c *Cluster) WitnessURL(name string) string {
 	return "http://" + c.witnesses[name].stats + "/stats"
 }
 
-// StopWitnesses ends the programs that call the webhook and write to hosted control planes: before these are scaled down.
+// StopWitnesses stops the programs that use the webhook and the hosted control planes. Call it before scaling those
+// down.
 func (c *Cluster) StopWitnesses(ctx context.Context) error {
 	var errs []error
 	for name, w := range c.witnesses {

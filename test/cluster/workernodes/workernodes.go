@@ -20,15 +20,15 @@ import (
 
 // Config says what to start and where.
 type Config struct {
-	// Dir holds everything; see the package's comment.
+	// Dir holds everything; see the package comment.
 	Dir string
-	// Detach leaves everything running when this process ends, and takes over what runs already.
+	// Detach leaves everything running when this process ends, and adopts what already runs.
 	Detach bool
 	// Nodes are the names of the nodes. Defaults to worker-0, worker-1 and worker-2.
 	Nodes []string
-	// Kubernetes is the minor version (see cluster.Config.Kubernetes). Empty is the newest.
+	// Kubernetes is the minor version (see cluster.Config.Kubernetes). Empty means the newest.
 	Kubernetes string
-	// APIServerFlags are put behind our own.
+	// APIServerFlags follow the default flags.
 	APIServerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
@@ -38,23 +38,23 @@ type Config struct {
 type Cluster struct {
 	*installation.Installation
 	Network *nodes.Network
-	// Client may do everything.
+	// Client has every right.
 	Client kubernetes.Interface
-	// Image of certrotation, by digest.
+	// Image is certrotation's image by digest.
 	Image string
-	// Stranger has installed it.
+	// Stranger installed certrotation.
 	Stranger *installation.Stranger
-	// Scheduler places the pods, Totals adds up what the samples count.
+	// Scheduler places the pods. Totals sums the counters of the samples.
 	Scheduler, Totals *cluster.Process
 
 	cfg  Config
 	root string
-	// witnesses have the samples work, and count: programs of this machine, which no node takes with it.
+	// witnesses use the samples and count. They run on this machine, so that they survive a node.
 	witnesses map[string]*witness
 }
 
-// Start starts everything and returns when the nodes are Ready and certrotation serves. When it fails, what it started is
-// stopped, unless Config.Detach is set.
+// Start starts everything and returns when the nodes are Ready and certrotation serves. If it fails, it stops what it
+// started, unless Config.Detach is set.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = io.Discard
@@ -85,7 +85,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.Image, certrotation, err = installation.Image(); err != nil {
 		return err
 	}
-	// No node yet, but the address at which they will find kube-apiserver.
+	// No node yet: this gives the address at which nodes find kube-apiserver.
 	c.Network, err = nodes.Start(ctx, nodes.Config{
 		Dir: c.path("nodes"), Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Images: []string{sample, certrotation},
 		NameService: true, Progress: c.cfg.Progress,
@@ -126,7 +126,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return err
 }
 
-// Join starts nodes, and returns when pods can be placed on them.
+// Join starts nodes and returns when pods can be placed on them.
 func (c *Cluster) Join(ctx context.Context, names ...string) error {
 	if err := c.Network.Add(ctx, names...); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// StopDir ends what a detached Start has left running in dir.
+// StopDir stops everything that a detached Start left running in dir.
 func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 	if err := cluster.StopDir(ctx, dir, progress); err != nil {
 		return err

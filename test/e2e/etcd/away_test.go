@@ -24,7 +24,7 @@ type absence struct {
 	err error
 }
 
-// isAway says whether the error only means that no process answered.
+// isAway reports whether the error only means that no process answered.
 func isAway(err error) bool {
 	return isDown(err) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isTimeout(err)
@@ -67,7 +67,7 @@ func logAway(t *testing.T, outcomes map[string]*outcome, targets []target) {
 	}
 }
 
-// checkOneAway finds two members at which nothing listened within the same half second.
+// checkOneAway fails the test if two members had no listener within the same half second.
 func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
 	t.Helper()
 	bins := map[int64]map[string]error{}
@@ -80,7 +80,7 @@ func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, 
 		}
 		for _, absent := range outcomes[tt.name].away {
 			if !isDown(absent.err) {
-				continue // A process that accepts a connection is running, even if a busy machine makes the handshake time out.
+				continue // It accepted the connection, so it runs. A busy machine may still time out the handshake.
 			}
 			bin := absent.at.UnixMilli() / 500
 			if bins[bin] == nil {

@@ -24,10 +24,11 @@ import (
 )
 
 const (
-	// companion is a second static pod of each member: a server that reads its trust at its start, as kube-apiserver does.
+	// companion is a second static pod of each member: a server that reads its trust at its start, like
+	// kube-apiserver.
 	companion     = "etcd-front"
 	companionPort = "9978"
-	// companionFile is its manifest on the nodes.
+	// companionFile is the name of its manifest on the nodes.
 	companionFile     = "front.yaml"
 	companionTemplate = `apiVersion: v1
 kind: Pod
@@ -55,7 +56,7 @@ spec:
   - name: resources
     hostPath: {path: /etc/kubernetes/static-pod-resources/etcd-pod-REVISION, type: Directory}
 `
-	// foreignManifest is what another tool puts in its place: it mounts no revision.
+	// foreignManifest replaces the companion's manifest as another tool would. It mounts no revision.
 	foreignManifest = `apiVersion: v1
 kind: Pod
 metadata: {name: etcd-front, namespace: openshift-etcd}
@@ -67,8 +68,8 @@ spec:
 `
 )
 
-// TestTwoStaticPodsOfOneRevision brings a companion to the members, rotates the signer under both, and has somebody overwrite
-// the manifest of the companion on one node, as an upgrade by kubeadm does.
+// TestTwoStaticPodsOfOneRevision adds a companion to the members and rotates the signer under both. Then it
+// overwrites the manifest of the companion on one node, as an upgrade by kubeadm does.
 func TestTwoStaticPodsOfOneRevision(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)
@@ -100,15 +101,16 @@ func TestTwoStaticPodsOfOneRevision(t *testing.T) {
 	s.renewLeaf(t, "etcd-serving-master-0")
 	until(t.Context(), t, "the next revision has put it right", s.accompanied)
 	s.unaccompany(t, was)
-	// One restart to bring the companion, two for the rotation, one to take it away; and one of the node that was put right.
+	// One restart adds the companion, two are for the rotation, one removes it. The repaired node has one more.
 	c.end(t, expectation{restarts: 5})
 }
 
-// accompany permits the companion, adds its template, and has the configuration ask for it. It returns what was there before.
+// accompany permits the companion, adds its template, and makes the configuration use it. It returns the former
+// configuration.
 func (s *system) accompany(t *testing.T) (was *asked) {
 	t.Helper()
 	s.change(t, func(class *configv1alpha1.StaticPodClassSpec, templates map[string]string, spec *configv1alpha1.RotationConfigurationSpec) error {
-		if was == nil { // Not what an attempt that met a conflict has left.
+		if was == nil { // A retry after a conflict keeps the state of the first attempt.
 			was = &asked{class: *class.DeepCopy(), configuration: *spec.DeepCopy()}
 		}
 		class.Companions = []configv1alpha1.PermittedCompanion{{PodName: companion, ManifestFile: companionFile, Pod: configv1alpha1.PermittedPod{
@@ -120,7 +122,7 @@ func (s *system) accompany(t *testing.T) (was *asked) {
 			return err
 		}
 		expanded.Rollout.StaticPod.Companions = []string{companion}
-		// It is known by what it shows too, as the listeners of etcd are.
+		// A probe of what it presents is its evidence, as for the listeners of etcd.
 		etcd := &expanded.TrustDomains[0]
 		for _, party := range etcd.RelyingParties {
 			if party.Name != "etcd-serving" {
@@ -137,8 +139,8 @@ func (s *system) accompany(t *testing.T) (was *asked) {
 	return was
 }
 
-// unaccompany puts everything back as it was. The manifests stay until a person removes them: nothing that a node runs is removed
-// because it is not named any more.
+// unaccompany restores the former configuration. It deletes the manifests itself, because the rollout does not
+// remove static pods that the configuration no longer names.
 func (s *system) unaccompany(t *testing.T, was *asked) {
 	t.Helper()
 	s.change(t, func(class *configv1alpha1.StaticPodClassSpec, templates map[string]string, spec *configv1alpha1.RotationConfigurationSpec) error {
@@ -154,13 +156,14 @@ func (s *system) unaccompany(t *testing.T, was *asked) {
 	}
 }
 
-// asked is what was asked for and permitted.
+// asked is the class and the configuration before the test.
 type asked struct {
 	class         configv1alpha1.StaticPodClassSpec
 	configuration configv1alpha1.RotationConfigurationSpec
 }
 
-// change edits class, templates and configuration, in this order: what is asked for is permitted then.
+// change edits class, templates and configuration. It writes the class first, so that the configuration uses only
+// what is permitted.
 func (s *system) change(
 	t *testing.T, edit func(class *configv1alpha1.StaticPodClassSpec, templates map[string]string, spec *configv1alpha1.RotationConfigurationSpec) error,
 ) {
@@ -196,8 +199,8 @@ func (s *system) change(
 	}
 }
 
-// accompanied wants both static pods of each node Ready with one restart hash, the rollout at rest, and the companion to verify
-// by the only anchor of the bundle and to present the current leaf.
+// accompanied returns nil if both static pods of each node are Ready with one restart hash and the rollout is at
+// rest. The companion must accept as many CAs as the bundle has anchors.
 func (s *system) accompanied(ctx context.Context) error {
 	pods, err := s.staticPods(ctx)
 	if err != nil {
@@ -234,7 +237,7 @@ func (s *system) accompanied(ctx context.Context) error {
 	return nil
 }
 
-// hashes with which the static pods of a node run, "" if there is none.
+// hashes are the restart hashes of the static pods of a node, "" if a pod does not exist.
 type hashes struct{ etcd, companion string }
 
 func (h hashes) mixed() bool { return h.etcd == "" || h.etcd != h.companion }
@@ -259,7 +262,7 @@ func (s *system) staticPods(ctx context.Context) (map[string]hashes, error) {
 	return out, nil
 }
 
-// watchTurns fails the test when two nodes have static pods of two revisions at one moment.
+// watchTurns fails the test if two nodes run static pods of mixed revisions at the same moment.
 func (s *system) watchTurns(ctx context.Context, t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -315,7 +318,6 @@ func (s *system) blockedFor(ctx context.Context, node string, reason rollout.Rea
 	return fmt.Errorf("the blockers are %+v", status.Blockers)
 }
 
-// companionContainers are the containers that run, by node.
 func (s *system) companionContainers(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -17,15 +17,17 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// disturbed is the member that the tests stop or cut off, unattended one whose kubelet they stop, and newcomer one that joins.
+// disturbed is the member that the tests stop or cut off. unattended is a member whose kubelet they stop. newcomer
+// joins.
 const (
 	disturbed  = "master-1"
 	unattended = "master-2"
 	newcomer   = "master-3"
 )
 
-// TestRotationHoldsForDisturbedMembers rotates a signer while one member is down and another one has no kubelet: the rotation names
-// each, changes nothing that would cut it off, and continues once both are back. A node joins before it is done.
+// TestRotationHoldsForDisturbedMembers rotates a signer while one member is down and another one has no kubelet.
+// The rotation names each, changes nothing that would cut it off, and continues once both are back. A node joins
+// before the rotation ends.
 func TestRotationHoldsForDisturbedMembers(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)
@@ -59,7 +61,7 @@ func TestRotationHoldsForDisturbedMembers(t *testing.T) {
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
 }
 
-// TestExtendedRotationHoldsForAMemberThatIsCutOff is that for a member that runs, and that its peers cannot reach.
+// TestExtendedRotationHoldsForAMemberThatIsCutOff rotates a signer while the peers cannot reach a running member.
 func TestExtendedRotationHoldsForAMemberThatIsCutOff(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)
@@ -79,7 +81,7 @@ func TestExtendedRotationHoldsForAMemberThatIsCutOff(t *testing.T) {
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
 }
 
-// repairAfter has a test leave a node as it was, whatever comes of it.
+// repairAfter repairs a node at the end of the test, even if the test fails.
 func (s *system) repairAfter(t *testing.T, repair func(context.Context) error) {
 	t.Cleanup(func() {
 		if err := repair(context.WithoutCancel(t.Context())); err != nil {
@@ -88,7 +90,7 @@ func (s *system) repairAfter(t *testing.T, repair func(context.Context) error) {
 	})
 }
 
-// notReady returns nil when the API says that a node is not ready.
+// notReady returns nil if the API says that a node is not ready.
 func (s *system) notReady(ctx context.Context, name string) error {
 	node, err := s.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -102,7 +104,7 @@ func (s *system) notReady(ctx context.Context, name string) error {
 	return nil
 }
 
-// blockedBy returns nil when the rotation of the signer names the member as a blocker.
+// blockedBy returns nil if the rotation of the signer names the member as a blocker.
 func (s *system) blockedBy(ctx context.Context, signer, member string) error {
 	row, err := s.row(ctx, signer)
 	if err != nil {
@@ -121,8 +123,8 @@ func (s *system) blockedBy(ctx context.Context, signer, member string) error {
 	return nil
 }
 
-// assertNothingMoved: while one member does not trust the next CA, that CA is not promoted, and no leaf is signed by
-// it.
+// assertNothingMoved asserts that no signer and no leaf has changed. While one member does not trust the next CA,
+// that CA must not be promoted and must sign no leaf.
 func (s *system) assertNothingMoved(t *testing.T, before map[string]string) {
 	t.Helper()
 	for name, now := range s.fingerprints(t) {
@@ -132,8 +134,8 @@ func (s *system) assertNothingMoved(t *testing.T, before map[string]string) {
 	}
 }
 
-// TestExtendedRotationGoesOnAfterKillsAndALossOfPower kills the controller that leads and a kube-apiserver once in each stage, and cuts the
-// power of a node after the installer has begun to write and before it is done.
+// TestExtendedRotationGoesOnAfterKillsAndALossOfPower kills the leading controller and a kube-apiserver once in
+// each stage. It cuts the power of a node while the installer writes.
 func TestExtendedRotationGoesOnAfterKillsAndALossOfPower(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)[metricSigner]
@@ -172,11 +174,11 @@ func TestExtendedRotationGoesOnAfterKillsAndALossOfPower(t *testing.T) {
 	if !killed[v1alpha1.StageDistributing] || !killed[v1alpha1.StageReissuing] && !killed[v1alpha1.StageDraining] {
 		t.Errorf("they were killed only in %v", killed)
 	}
-	// kill -9 resets the connections of that moment, whatever stands in front of it.
+	// kill -9 resets open connections, so the API server counts as disturbed.
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{"API server", disturbed}})
 }
 
-// kill kills the controller, which keepController starts again, and a kube-apiserver, as its supervisor does.
+// kill kills the controller and a kube-apiserver. keepController and the supervisor start them again.
 func (s *system) kill(ctx context.Context) error {
 	if err := s.control(ctx, "/kill?name=kube-apiserver-0"); err != nil {
 		return err
@@ -184,7 +186,7 @@ func (s *system) kill(ctx context.Context) error {
 	return s.Controller.Kill()
 }
 
-// control asks the supervisor of the API servers to do something.
+// control posts a command to the supervisor of the API servers.
 func (s *system) control(ctx context.Context, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.ControlURL()+path, http.NoBody)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// join adds a node, with a vote, until the test ends.
+// join adds a node with a voting member until the test ends.
 func (s *system) join(t *testing.T, name string) {
 	t.Helper()
 	node, err := s.Join(t.Context(), name)
@@ -31,7 +31,7 @@ func (s *system) join(t *testing.T, name string) {
 	until(t.Context(), t, name+" has a vote", func(ctx context.Context) error { return s.Promote(ctx, name) })
 }
 
-// leave removes a node again, whatever its state: the other tests run without it.
+// leave removes a node in any state, because the other tests run without it.
 func (s *system) leave(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -57,7 +57,7 @@ func (s *system) healthy(ctx context.Context, member string) error {
 	return err
 }
 
-// cutPower waits until the installer writes to a node, cuts its power, and gives it back.
+// cutPower waits until the installer writes to a node, powers the node off, and on again.
 func cutPower(t *testing.T, node *nodes.Node, written *os.File) error {
 	if err := written.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err
@@ -72,7 +72,8 @@ func cutPower(t *testing.T, node *nodes.Node, written *os.File) error {
 	return node.PowerOn(t.Context())
 }
 
-// watchForWrite watches the directory of the revisions of a node. A read from it returns when something appears there.
+// watchForWrite watches the directory of the revisions of a node. A read from the file returns when an entry
+// appears in the directory.
 func watchForWrite(node *nodes.Node) (*os.File, error) {
 	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -85,7 +86,6 @@ func watchForWrite(node *nodes.Node) (*os.File, error) {
 	return file, nil
 }
 
-// disk lists what is in the directory of the revisions, for the log.
 func disk(node *nodes.Node) []string {
 	var out []string
 	found, err := filepath.Glob(node.Path("/etc/kubernetes/static-pod-resources/*/*"))

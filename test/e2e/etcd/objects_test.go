@@ -19,8 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// objects are the objects of the namespace as a watching client knows them, and every container of etcd that was ever
-// seen.
+// objects has the objects of the namespace as informers know them, and every container of etcd that was ever seen.
 type objects struct {
 	secrets    corelisters.SecretNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister
@@ -60,7 +59,7 @@ func watchObjects(ctx context.Context, client kubernetes.Interface) (*objects, e
 	return o, nil
 }
 
-// see remembers the container of a mirror pod of etcd.
+// see records the container of a mirror pod of etcd.
 func (o *objects) see(obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || pod.Name != "etcd-"+pod.Spec.NodeName {
@@ -79,7 +78,7 @@ func (o *objects) see(obj any) {
 	}
 }
 
-// starts is how often etcd was seen to start on each node.
+// starts counts the observed starts of etcd on each node.
 func (o *objects) starts() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,7 +89,7 @@ func (o *objects) starts() map[string]int {
 	return out
 }
 
-// newest is the container of etcd on a node that was seen last, "" if none was.
+// newest returns the container of etcd on a node that was seen last, "" if there is none.
 func (o *objects) newest(node string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +100,6 @@ func (o *objects) newest(node string) string {
 	return known[len(known)-1]
 }
 
-// pair is the pair of a Secret.
 func (o *objects) pair(name string) (tls.Certificate, error) {
 	secret, err := o.secrets.Get(name)
 	if err != nil {
@@ -114,7 +112,6 @@ func pairOf(secret *corev1.Secret) (tls.Certificate, error) {
 	return tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 }
 
-// anchors of a bundle.
 func (o *objects) anchors(name string) ([]*x509.Certificate, error) {
 	bundle, err := o.configMaps.Get(name)
 	if err != nil {

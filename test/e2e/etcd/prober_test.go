@@ -16,36 +16,37 @@ import (
 	"time"
 )
 
-// often is the time between two new connections to a client port, a peer port and the API server; metrics ports have few clients.
+// often is the interval of new connections to client ports, peer ports and the API server. seldom is for metrics
+// ports.
 const often, seldom = time.Second / 8, time.Second / 2
 
-// probeTimeout bounds one connection to a member. The API server is never restarted while it is probed, so only one that
-// does not answer for as long as its clients wait is away: until then the machine is merely busy.
+// probeTimeout bounds one connection to a member. serverTimeout is as long as clients of the API server wait: the
+// API server is not restarted while it is probed, so a slow answer only means that the machine is busy.
 const probeTimeout, serverTimeout = 10 * time.Second, time.Minute
 
-// target is a TLS server to which the prober connects all the time, as one of its clients would.
+// target is a TLS server to which the prober connects repeatedly, as one of its clients would.
 type target struct {
 	name string
 	// from is the member that connects, "" for a client outside of the cluster.
 	from string
-	// member is the node whose process this is, "" for the API server.
+	// member is the node of the server, "" for the API server.
 	member string
-	// after is when the first connection is made, and every the time between two.
+	// after is the delay before the first connection, every the interval between two.
 	after, every time.Duration
-	// open connects as a client that starts now would, and returns the configuration for its TLS handshake. It fails
-	// with errNoClient when there is no such client at the moment.
+	// open connects like a client that starts now, and returns the configuration for its TLS handshake. It fails
+	// with errNoClient if there is no such client at the moment.
 	open func(ctx context.Context) (net.Conn, *tls.Config, error)
 }
 
-// outcome of the connections to one target.
+// outcome has the results of the connections to one target.
 type outcome struct {
 	attempts int
-	// retried are handshakes that succeeded when the client tried again at once, as etcd's does: etcd reads a certificate
+	// retried are handshakes that succeeded on an immediate retry, as etcd's clients do. etcd reads a certificate
 	// and its key from two files, and a swap may fall between the two reads.
 	retried []string
 	// failures are handshakes that fail for a correct client.
 	failures []string
-	// away are the times at which the connection was not accepted, or was cut: the process was not running.
+	// away are the times at which a connection was refused or cut, because the process was not running.
 	away []absence
 }
 
@@ -60,7 +61,7 @@ type prober struct {
 func startProber(ctx context.Context, targets []target) *prober {
 	beginning, stop := context.WithCancel(ctx)
 	p := &prober{outcomes: map[string]*outcome{}, stop: stop}
-	// All before the first probe begins: each reads the map while others run.
+	// Fill the map before the first probe begins, because probes read it concurrently.
 	for _, t := range targets {
 		p.outcomes[t.name] = &outcome{}
 	}
@@ -70,7 +71,7 @@ func startProber(ctx context.Context, targets []target) *prober {
 	return p
 }
 
-// probe begins connections until it is told to stop; those in flight end with ctx.
+// probe begins connections until beginning is done. Connections in flight end with ctx.
 func (p *prober) probe(ctx, beginning context.Context, t target) {
 	select {
 	case <-beginning.Done():
@@ -109,7 +110,7 @@ func (p *prober) once(ctx context.Context, t target) {
 		o.retried = append(o.retried, begun.Format(time.TimeOnly)+" "+retried)
 	case err == nil:
 	case isAway(err):
-		// The time now, not when the connection began: a busy process lets a connection wait, and is running until it cuts it.
+		// Record the present time: a busy process delays a connection, and runs until it cuts it.
 		o.away = append(o.away, absence{time.Now(), err})
 	default:
 		o.failures = append(o.failures, begun.Format(time.TimeOnly)+" "+err.Error())
@@ -126,8 +127,8 @@ func (p *prober) finish() map[string]*outcome {
 // errNoClient means that the client on whose behalf to connect does not run.
 var errNoClient = errors.New("no such client")
 
-// connect makes one connection and exchanges data: with TLS 1.3 a server refuses the certificate of a client only after
-// the handshake of the client has completed.
+// connect opens one connection and exchanges data. With TLS 1.3 a server refuses a client certificate only after
+// the client has completed its handshake.
 func connect(ctx context.Context, t target) error {
 	timeout := probeTimeout
 	if t.member == "" {
@@ -148,7 +149,7 @@ func connect(ctx context.Context, t target) error {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	// The preface of HTTP/2 and an empty frame of settings; the server's own settings come back.
+	// The HTTP/2 preface and an empty SETTINGS frame. The server answers with its own SETTINGS frame.
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
 		return err
 	}
@@ -156,7 +157,8 @@ func connect(ctx context.Context, t target) error {
 	return err
 }
 
-// checkHandshakes fails the test for every handshake that fails for a correct client. That nobody answers, or not in time, is none.
+// checkHandshakes fails the test for every handshake that fails for a correct client. A missing or late answer is
+// no failed handshake.
 func checkHandshakes(t *testing.T, outcomes map[string]*outcome) {
 	t.Helper()
 	total, retried := 0, 0
@@ -174,7 +176,8 @@ func checkHandshakes(t *testing.T, outcomes map[string]*outcome) {
 	t.Logf("probed: %d new connections to %d targets, %d tried a second time, failed: %d", total, len(outcomes), retried, countFailures(outcomes))
 }
 
-// checkAway fails the test if members were away that the test itself has not disturbed, but for one at a time.
+// checkAway fails the test if the API server, or two members at once, were away without being disturbed by the
+// test.
 func checkAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
 	t.Helper()
 	for _, tt := range targets {

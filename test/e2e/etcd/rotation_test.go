@@ -18,12 +18,12 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// restartsOfRotation is the maximum number of restarts of a member in one rotation of a signer: one to trust the new CA
-// and one to drop the old one.
+// restartsOfRotation is the maximum number of restarts of a member in one rotation of a signer: one to trust the
+// new CA and one to drop the old one.
 const restartsOfRotation = 2
 
-// TestRotationOnThreeNodes is one rotation of etcd's signer, and what has come of it: each member verifies by the new CA alone and
-// presents a leaf of it, no handshake has failed and no write is lost. How long anything took does not matter.
+// TestRotationOnThreeNodes rotates etcd's signer. Afterwards each member verifies by the new CA alone and presents
+// a leaf of it. No handshake fails and no write is lost. Durations do not matter.
 func TestRotationOnThreeNodes(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)[etcdSigner]
@@ -50,7 +50,8 @@ func fingerprintOf(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestExtendedSignersRotateTogether rotates both signers at once. Each alone is rotated by the tests that harm something meanwhile.
+// TestExtendedSignersRotateTogether rotates both signers at once. The tests with disturbances rotate a single
+// signer.
 func TestExtendedSignersRotateTogether(t *testing.T) {
 	s := theSystem(t)
 	signers := []string{etcdSigner, metricSigner}
@@ -66,7 +67,7 @@ func TestExtendedSignersRotateTogether(t *testing.T) {
 	c.end(t, expectation{restarts: restartsOfRotation * len(signers)})
 }
 
-// fingerprints of what is active now, by name of the row.
+// fingerprints returns the fingerprints of the active certificates, by name of the CertificateRotation.
 func (s *system) fingerprints(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).List(t.Context(), metav1.ListOptions{})
@@ -82,7 +83,7 @@ func (s *system) fingerprints(t *testing.T) map[string]string {
 	return out
 }
 
-// rotated waits until a signer is another one than before and Stable.
+// rotated waits until a signer is Stable with a CA other than before.
 func (s *system) rotated(t *testing.T, signer, before string) {
 	t.Helper()
 	until(t.Context(), t, signer+" is rotated", func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// scenario is the measurement that runs while something is done to the system.
+// scenario measures the system while a test acts on it.
 type scenario struct {
 	s       *system
 	begun   time.Time
@@ -35,8 +35,8 @@ type expectation struct {
 	killed []string
 }
 
-// longestPause is the longest time without an acknowledged write, on a machine that does nothing else. The restart of a leader is
-// followed by an election, and the writer has to find another member.
+// longestPause is the longest time without an acknowledged write on an idle machine. An election follows the
+// restart of a leader, and the writer must find another member.
 const longestPause = 20 * time.Second
 
 // begin starts the prober and the writer.
@@ -66,7 +66,7 @@ func (s *system) beginWith(t *testing.T, targets []target) *scenario {
 	}
 }
 
-// finish waits until the system is settled, stops everything and checks what must not happen however slow the machine is: no
+// finish waits until the system is settled, stops everything, and checks what must hold on the slowest machine. No
 // handshake fails for a correct client, no write is lost, and no member refuses a certificate.
 func (c *scenario) finish(t *testing.T) map[string]*outcome {
 	t.Helper()
@@ -81,7 +81,7 @@ func (c *scenario) finish(t *testing.T) map[string]*outcome {
 	return outcomes
 }
 
-// end finishes, and checks who was away and restarted besides.
+// end calls finish, and also checks absences, restarts and the pause between writes.
 func (c *scenario) end(t *testing.T, want expectation) {
 	t.Helper()
 	outcomes := c.finish(t)
@@ -106,7 +106,6 @@ func (c *scenario) end(t *testing.T, want expectation) {
 	}
 }
 
-// logDecisions prints what the controller has done on the nodes since the scenario began.
 func (c *scenario) logDecisions(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(c.s.Controller.LogFile())
@@ -121,10 +120,9 @@ func (c *scenario) logDecisions(t *testing.T) {
 	}
 }
 
-// refusedCertificate is what etcd logs when one of its own handshakes fails because of a certificate.
+// refusedCertificate matches what etcd logs when one of its own handshakes fails because of a certificate.
 var refusedCertificate = regexp.MustCompile(`bad certificate|unknown certificate|certificate required|unknown authority|expired certificate|has expired or is not yet valid|failed to verify certificate`)
 
-// checkLogs reads what the members have logged since the scenario began.
 func (c *scenario) checkLogs(t *testing.T) {
 	t.Helper()
 	refused := 0
@@ -136,7 +134,7 @@ func (c *scenario) checkLogs(t *testing.T) {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				continue // kubelet removes those of pods that are gone.
+				continue // kubelet removes the logs of deleted pods.
 			}
 			for line := range strings.Lines(string(text)) {
 				stamp, message, _ := strings.Cut(line, " ")

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// settled waits until both signers are Stable with one anchor each, and every running process of every member accepts
-// exactly that anchor, presents exactly the leaf of its Secret and is counted among the starts. It only uses
+// settled waits until both signers are Stable with one anchor each. Every running process of every member must
+// accept exactly that anchor, present the leaf of its Secret, and be counted among the starts. settled uses only
 // handshakes, the API and the nodes' containerd.
 func (s *system) settled(ctx context.Context) error {
 	return eventually(ctx, func(ctx context.Context) error {
@@ -70,7 +70,8 @@ func (s *system) memberSettled(ctx context.Context, node *nodes.Node) error {
 	return s.counted(ctx, node)
 }
 
-// counted is nil when the API knows the container of etcd that runs: a mirror pod is a second or more behind its node.
+// counted returns nil if the API knows the running container of etcd. A mirror pod lags behind its node by a
+// second or more.
 func (s *system) counted(ctx context.Context, node *nodes.Node) error {
 	running, err := node.RunningContainer(ctx, "etcd-"+node.Name(), "etcd")
 	if err != nil {

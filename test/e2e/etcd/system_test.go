@@ -24,16 +24,15 @@ import (
 
 const (
 	namespace = stacked.Namespace
-	// patience bounds a rotation. It takes a minute or two on a small machine.
+	// patience bounds a rotation, which takes a minute or two on a small machine.
 	patience = 6 * time.Minute
-	// signers of the preset.
+	// Signers of the preset.
 	etcdSigner, metricSigner = "etcd-signer", "etcd-metric-signer"
 )
 
-// bundleOf a signer.
+// bundleOf maps each signer to its bundle.
 var bundleOf = map[string]string{etcdSigner: "etcd-ca-bundle", metricSigner: "etcd-metrics-ca-bundle"}
 
-// system is what the tests share.
 type system struct {
 	*stacked.Cluster
 	rot     versioned.Interface
@@ -83,7 +82,7 @@ func startSystem() (*system, func() error, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	// A short lease, because tests kill the leader again and again.
+	// The lease is short, because tests kill the leader repeatedly.
 	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Progress: os.Stderr, ControllerFlags: []string{
 		"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 	}})
@@ -109,8 +108,8 @@ func startSystem() (*system, func() error, error) {
 	return s, stop, s.settled(ctx)
 }
 
-// stop ends the system, and says whether a private key that was in a Secret is in the log of certrotation, of a kube-apiserver or
-// of a pod, or in an event. The files stay when there is one.
+// stop stops the system. It returns an error, and keeps the files, if a log or an event has a private key of a
+// Secret. The logs are those of certrotation, the kube-apiservers and the pods.
 func (s *system) stop() error {
 	if s.keys != nil {
 		s.keys.Stop()
@@ -139,7 +138,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// keepController starts the controller again when it has ended, as kubelet does: it ends by itself when it loses its lease.
+// keepController restarts the controller when it exits, as kubelet does. The controller exits when it loses its
+// lease.
 func (s *system) keepController(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -158,7 +158,7 @@ func (s *system) keepController(ctx context.Context) {
 	}
 }
 
-// rotate asks for a rotation and returns at once. The API may be without a leader of etcd for a moment.
+// rotate requests a rotation and returns at once. It retries, because etcd may have no leader for a moment.
 func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	until(ctx, t, "a rotation of "+name+" is asked for", func(ctx context.Context) error {
@@ -171,12 +171,11 @@ func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
 	})
 }
 
-// row is a CertificateRotation as it is served now.
 func (s *system) row(ctx context.Context, name string) (*v1alpha1.CertificateRotation, error) {
 	return s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// until waits for a condition, and fails the test with the last answer.
+// until waits for a condition, and fails the test with the last error.
 func until(ctx context.Context, t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	if err := eventually(ctx, check); err != nil {

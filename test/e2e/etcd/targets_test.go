@@ -29,7 +29,7 @@ const (
 	metricsPort = "9979"
 )
 
-// targets are every port of every member, from outside and from each peer, and the API server.
+// targets returns every port of every member, from outside and from each peer, and the API server.
 func (s *system) targets() ([]target, error) {
 	members := s.Nodes()
 	var out []target
@@ -69,7 +69,7 @@ func (s *system) targets() ([]target, error) {
 	})}), nil
 }
 
-// gently has all targets together connected to so often, in turn.
+// gently spreads perSecond connections a second evenly over all targets.
 func gently(targets []target, perSecond int) []target {
 	for i := range targets {
 		targets[i].after = time.Duration(i) * time.Second / time.Duration(perSecond)
@@ -78,7 +78,7 @@ func gently(targets []target, perSecond int) []target {
 	return targets
 }
 
-// fromHere connects from this machine, with what a client has that starts now.
+// fromHere connects from this machine with the material of a client that starts now.
 func fromHere(address string, client func() (*tls.Config, error)) func(context.Context) (net.Conn, *tls.Config, error) {
 	return func(ctx context.Context) (net.Conn, *tls.Config, error) {
 		config, err := client()
@@ -92,7 +92,7 @@ func fromHere(address string, client func() (*tls.Config, error)) func(context.C
 
 var runningDirectory = regexp.MustCompile(`/etc/kubernetes/static-pod-resources/(etcd-pod-[0-9]+)\b`)
 
-// material is the directory of the generation that a node's manifest names.
+// material returns the directory of the current generation of the revision that a node's manifest names.
 func material(node *nodes.Node) (string, error) {
 	manifest, err := os.ReadFile(node.Path("/etc/kubernetes/manifests/etcd-pod.yaml"))
 	if err != nil {
@@ -105,7 +105,7 @@ func material(node *nodes.Node) (string, error) {
 	return node.Path("/etc/kubernetes/static-pod-resources/" + string(found[1]) + "/current"), nil
 }
 
-// fromPeer connects as another member does, from the node of that member: etcd compares the address of a peer with its
+// fromPeer connects as another member does, from that member's node: etcd compares the address of a peer with its
 // certificate.
 func fromPeer(peer, to *nodes.Node) func(context.Context) (net.Conn, *tls.Config, error) {
 	return func(ctx context.Context) (net.Conn, *tls.Config, error) {
@@ -115,20 +115,20 @@ func fromPeer(peer, to *nodes.Node) func(context.Context) (net.Conn, *tls.Config
 		}
 		conn, err := peer.Dial(ctx, "tcp", net.JoinHostPort(to.IP().String(), peerPort))
 		if err != nil && (!peer.Running() || errors.Is(err, fs.ErrNotExist)) {
-			err = errNoClient // The node was powered off in between.
+			err = errNoClient // The node was powered off meanwhile.
 		}
 		return conn, config, err
 	}
 }
 
-// asPeer is the configuration of one member that connects to another: with what is on its own disk.
+// asPeer returns the configuration of one member that connects to another, with the material on its own disk.
 func asPeer(peer, to *nodes.Node) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		dir, err := material(peer)
 		if err != nil {
 			return nil, err
 		}
-		// Once, so that the pair is of one generation.
+		// Resolve the link once, so that certificate and key are of one generation.
 		if dir, err = filepath.EvalSymlinks(dir); err != nil {
 			return nil, err
 		}

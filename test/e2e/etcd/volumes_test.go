@@ -20,13 +20,14 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// volumes emulate the volumes of a pod for Secrets and ConfigMaps of the namespace: kubelet writes updates, and leaves
-// the files when the object is deleted.
+// volumes emulate the mounted Secrets and ConfigMaps of a pod. Like kubelet they write updates, and keep the files
+// when the object is deleted.
 type volumes struct {
 	secrets, configMaps sync.Map
 }
 
-// follow fills the volumes from informers. The function that it returns reports whether they have all initial objects.
+// follow fills the volumes from informers. The returned functions report whether the volumes have all initial
+// objects.
 func (v *volumes) follow(secrets, configMaps cache.SharedIndexInformer) ([]cache.InformerSynced, error) {
 	var out []cache.InformerSynced
 	for informer, into := range map[cache.SharedIndexInformer]*sync.Map{secrets: &v.secrets, configMaps: &v.configMaps} {
@@ -86,7 +87,7 @@ func TestVolumesKeepWhatIsDeleted(t *testing.T) {
 	})
 }
 
-// client is the configuration of a client that has mounted a leaf and a bundle of the namespace.
+// client returns the configuration of a client that mounts a leaf and a bundle of the namespace.
 func (v *volumes) client(leaf, bundle string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		secret, hasLeaf := v.secrets.Load(leaf)
@@ -106,7 +107,7 @@ func (v *volumes) client(leaf, bundle string) func() (*tls.Config, error) {
 	}
 }
 
-// dialer connects with what is mounted at that moment, for a client that lives longer than a leaf.
+// dialer connects with the current files, for a client that lives longer than a leaf.
 func (v *volumes) dialer(leaf, bundle string) func(ctx context.Context, address string) (net.Conn, error) {
 	client := v.client(leaf, bundle)
 	return func(ctx context.Context, address string) (net.Conn, error) {

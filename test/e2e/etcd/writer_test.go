@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// writer writes to etcd all the time and remembers the acknowledged writes.
+// writer writes to etcd all the time and records the acknowledged writes.
 type writer struct {
 	client       *clientv3.Client
 	prefix       string
@@ -31,7 +31,8 @@ type writer struct {
 	running sync.WaitGroup
 }
 
-// startWriter writes to members at HOST:PORT. dial makes the connections, TLS included: to clientv3 they look plain.
+// startWriter writes to members at HOST:PORT. dial makes the connections, TLS included, so clientv3 treats them as
+// plain.
 func startWriter(ctx context.Context, members []string, dial func(context.Context, string) (net.Conn, error), prefix string) (*writer, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members, DialOptions: []grpc.DialOption{grpc.WithContextDialer(dial)}, DialTimeout: 5 * time.Second,
@@ -46,8 +47,7 @@ func startWriter(ctx context.Context, members []string, dial func(context.Contex
 	return w, nil
 }
 
-// write is one client that writes one key after the other. A write that is not acknowledged in time may or may not have
-// happened.
+// write writes one key after the other. A write without a timely acknowledgement may or may not have happened.
 func (w *writer) write(ctx context.Context) {
 	last := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -23,11 +23,12 @@ import (
 type badPod struct {
 	party string
 	edit  func(*corev1.Pod)
-	// says is what is told of it where it holds the rotation, and log what its agent tells besides.
+	// says is a part of the blocker's message if the pod blocks the rotation. log is a part of its agent's log.
 	says, log string
 }
 
-// badPods by name. A rotation is not held by those that say nothing: no process of them verifies anything.
+// badPods by name. Those with an empty says do not block the rotation, because none of their processes verifies
+// anything.
 var badPods = map[string]badPod{
 	"host-network": {party: "probed", edit: func(pod *corev1.Pod) {
 		pod.Spec.HostNetwork = true
@@ -38,9 +39,9 @@ var badPods = map[string]badPod{
 	"deaf": {party: "probed", edit: func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Args = []string{"totals", "--listen=127.0.0.1:8443"}
 	}, says: "answers there"},
-	// Nobody says that it has ended.
+	// Nothing reports that it has ended.
 	"on-lost-node": {party: "probed", edit: func(pod *corev1.Pod) { pod.Spec.NodeName = "lost" }, says: "answers there"},
-	// What kubelet does when it evicts a pod.
+	// kubelet does the same when it evicts a pod.
 	"ended":        {party: "probed", edit: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(1)) }},
 	"never-placed": {party: "probed", edit: func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"example.com/no": "such"} }},
 	"wrong-path": {party: "beside-an-agent", edit: func(pod *corev1.Pod) {
@@ -50,9 +51,9 @@ var badPods = map[string]badPod{
 	"no-rights": {party: "beside-an-agent", edit: func(pod *corev1.Pod) { besideAnAgent(pod, "--anchors=/trust/ca-bundle.crt") }, says: "acknowledge", log: "Forbidden"},
 }
 
-// TestPodsThatProveNothing: each pod that runs and proves nothing holds the rotation, with its name and the reason, as does a workload
-// that is not restarted. Nothing else does, and another trust domain of the configuration is rotated meanwhile. Once they are put
-// right the rotation ends.
+// TestPodsThatProveNothing: each running pod without evidence blocks the rotation, and a blocker names it with the
+// reason. So does a workload that is not restarted. Nothing else blocks, and another trust domain of the
+// configuration rotates meanwhile. The rotation ends once all are repaired.
 func TestPodsThatProveNothing(t *testing.T) {
 	s := scenario(t, "bad-pods", "web-signer")
 	s.apply(t, "badpods.yaml")
@@ -77,7 +78,6 @@ func TestPodsThatProveNothing(t *testing.T) {
 	s.rotated(t, before)
 }
 
-// makeBadPods makes them, and one that is as it should be.
 func (s *system) makeBadPods(t *testing.T) {
 	t.Helper()
 	pods := maps.Clone(badPods)
@@ -92,7 +92,7 @@ func (s *system) makeBadPods(t *testing.T) {
 		if made.Spec.NodeName != "lost" {
 			continue
 		}
-		// What the kubelet that is lost has said last.
+		// The last status that the lost kubelet reported.
 		made.Status = corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.1", PodIPs: []corev1.PodIP{{IP: "192.0.2.1"}},
 			ContainerStatuses: []corev1.ContainerStatus{{
@@ -106,7 +106,6 @@ func (s *system) makeBadPods(t *testing.T) {
 	}
 }
 
-// server is a pod of a party with the sample's server.
 func (s *system) server(name, party string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace, Labels: map[string]string{"app": party}},
@@ -130,7 +129,7 @@ func (s *system) server(name, party string) *corev1.Pod {
 	}
 }
 
-// besideAnAgent gives a pod an agent that reports for it, as docs/pods.md has it.
+// besideAnAgent adds an agent that reports for the pod, as in docs/pods.md.
 func besideAnAgent(pod *corev1.Pod, anchors string) {
 	field := func(variable, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
@@ -147,7 +146,7 @@ func besideAnAgent(pod *corev1.Pod, anchors string) {
 	}}
 }
 
-// operator is the UID of the object that writes one of the workloads.
+// operator returns the UID of the ConfigMap that owns one of the workloads.
 func (s *system) operator(t *testing.T) string {
 	t.Helper()
 	operator, err := s.Client.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "operator", metav1.GetOptions{})
@@ -180,13 +179,13 @@ func (s *system) badPodsRun(ctx context.Context) error {
 	return nil
 }
 
-// heldWorkloads are the Deployments that are not restarted, and what is told of each.
+// heldWorkloads are the Deployments that are not restarted, with a part of the blocker's message for each.
 var heldWorkloads = map[string]string{
 	"paused":   "kubectl rollout resume Deployment/paused",
 	"operated": "is written by ConfigMap/operator",
 }
 
-// pauseMidway pauses a rollout when its first pod was replaced.
+// pauseMidway pauses a rollout once its first pod is replaced.
 func (s *system) pauseMidway(t *testing.T) {
 	t.Helper()
 	until(t, "the restart has begun", func(ctx context.Context) error {
@@ -206,7 +205,8 @@ func (s *system) patch(t *testing.T, kind, name, patch string) {
 	}
 }
 
-// allAreNamed says whether the blockers name each that holds, with the reason, and nobody else.
+// allAreNamed returns nil if the blockers name exactly the pods and workloads that hold the rotation, with the
+// reason.
 func (s *system) allAreNamed(ctx context.Context) error {
 	row, err := s.row(ctx)
 	if err != nil {
@@ -239,7 +239,6 @@ func (s *system) allAreNamed(ctx context.Context) error {
 	return nil
 }
 
-// agentsSay looks for what the agents tell of themselves.
 func (s *system) agentsSay(t *testing.T) {
 	t.Helper()
 	for name, bad := range badPods {
@@ -253,7 +252,7 @@ func (s *system) agentsSay(t *testing.T) {
 	}
 }
 
-// putRight ends what cannot prove anything, and lets the workloads be restarted.
+// putRight deletes the pods without evidence, and unblocks the restart of the workloads.
 func (s *system) putRight(t *testing.T) {
 	t.Helper()
 	for name := range badPods {
@@ -267,7 +266,7 @@ func (s *system) putRight(t *testing.T) {
 	s.patch(t, "deployment", "paused", `{"spec":{"paused":false}}`)
 	s.patch(t, "deployment", "operated", `{"metadata":{"ownerReferences":null}}`)
 	until(t, "the rotation waits for the pod of the lost node alone", func(ctx context.Context) error { return s.waitsFor(ctx, "probed", "on-lost-node") })
-	// Then Kubernetes deletes its pods, and nothing else says that they have ended.
+	// Kubernetes then deletes the pods of the node. Nothing else reports that they have ended.
 	begun := time.Now()
 	if err := s.Client.CoreV1().Nodes().Delete(t.Context(), "lost", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

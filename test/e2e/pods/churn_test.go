@@ -25,17 +25,17 @@ import (
 
 var seed = flag.Uint64("seed", 1, "of the order in which pods come and go")
 
-// disturbance is the pause between two of them. A pod takes seconds to start, and as long it has proven nothing.
+// disturbance is the pause between two disturbances. A pod takes seconds to start, and has no evidence until then.
 const disturbance = 4 * time.Second
 
-// moving is how many pods may be on their way up or down when the next one is disturbed. On a machine that is busy more of them would
-// wait for each other only, so the pace is that of the machine.
+// moving is how many pods may be starting or terminating when the next disturbance begins. With more, a busy
+// machine would only make them wait for each other.
 const moving = 3
 
-// replicas of the sample, and the least and the most that there may be meanwhile.
+// replicas of the sample, followed by the minimum and the maximum during the test.
 var replicas = map[string][3]int32{"server": {3, 2, 4}, "client-a": {2, 1, 3}, "client-b": {2, 1, 3}}
 
-// churn has pods come and go.
+// churn starts and ends pods continuously.
 type churn struct {
 	s            *system
 	random       *rand.Rand
@@ -46,15 +46,15 @@ type churn struct {
 	done         sync.WaitGroup
 
 	mu sync.Mutex
-	// counts of what was done, and the first error.
+	// counts of the disturbances, and the first error.
 	counts map[string]int
 	err    error
 }
 
-// disturb does something to a pod or a workload.
 type disturb func(*churn, context.Context) error
 
-// disturbances by name. Servers end in order only: one that is killed cuts connections, whatever certificates it has.
+// disturbances by name. Servers end only gracefully, because a killed server cuts connections with any
+// certificates.
 var disturbances = map[string]disturb{
 	"scale":   (*churn).scale,
 	"delete":  (*churn).deletePod,
@@ -63,7 +63,7 @@ var disturbances = map[string]disturb{
 	"kill":    (*churn).killClient,
 }
 
-// churn does each disturbance rounds times, unless it is stopped before, with a pause between two.
+// churn runs each disturbance rounds times, with a pause between two, until it is stopped.
 func (s *system) churn(t *testing.T, disturbances map[string]disturb, rounds int, pause time.Duration) *churn {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -72,7 +72,7 @@ func (s *system) churn(t *testing.T, disturbances map[string]disturb, rounds int
 	return c
 }
 
-// run does all disturbances in an order of chance, and then again; further rounds follow as long as one was not possible yet.
+// run runs all disturbances of a round in random order. It adds rounds until each disturbance has succeeded once.
 func (c *churn) run(ctx context.Context) {
 	tick := time.NewTicker(c.pause)
 	defer tick.Stop()
@@ -92,7 +92,7 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// calm says whether few pods are on their way.
+// calm reports whether few pods are starting or terminating.
 func (s *system) calm(ctx context.Context) bool {
 	pods, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -101,11 +101,11 @@ func (s *system) calm(ctx context.Context) bool {
 	return len(slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !onItsWay(&pod) })) <= moving
 }
 
-// onItsWay says whether a pod is on its way up or down.
+// onItsWay reports whether a pod is starting or terminating.
 func onItsWay(pod *corev1.Pod) bool {
 	switch {
 	case is(pod, corev1.PodScheduled, corev1.ConditionFalse):
-		return false // It waits for a node that has a place for it.
+		return false // It waits for a node with room for it.
 	case pod.DeletionTimestamp != nil:
 		return true
 	case pod.Status.Phase == corev1.PodSucceeded:
@@ -118,8 +118,7 @@ func is(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionSt
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == status })
 }
 
-// do counts a disturbance. That a pod is gone meanwhile, or has changed, or may not be evicted now, is no error: it is what this is
-// about.
+// do counts a disturbance. It is no error if the pod is gone or changed meanwhile, or must not be evicted now.
 func (c *churn) do(ctx context.Context, name string) {
 	err := c.disturbances[name](c, ctx)
 	c.mu.Lock()
@@ -132,7 +131,7 @@ func (c *churn) do(ctx context.Context, name string) {
 	}
 }
 
-// complete says whether each disturbance was done.
+// complete returns nil if each disturbance has succeeded once.
 func (c *churn) complete(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +141,7 @@ func (c *churn) complete(context.Context) error {
 	return nil
 }
 
-// end stops it, once everything was done to the pods, and waits until the sample is as it was.
+// end halts the churn, and waits until the sample has its former replicas.
 func (c *churn) end(t *testing.T) {
 	t.Helper()
 	c.halt(t)
@@ -154,7 +153,7 @@ func (c *churn) end(t *testing.T) {
 	until(t, "the sample is as it was", c.s.settled)
 }
 
-// halt stops it, once everything was done.
+// halt stops the churn once each disturbance has succeeded.
 func (c *churn) halt(t *testing.T) {
 	t.Helper()
 	until(t, "each disturbance was done", c.complete)
@@ -166,7 +165,8 @@ func (c *churn) halt(t *testing.T) {
 	}
 }
 
-// settled says whether the pods are those that the Deployments ask for: one that terminates has a place in none.
+// settled returns nil if the pods are exactly those that the Deployments ask for. A terminating pod is one too
+// many.
 func (s *system) settled(ctx context.Context) error {
 	if err := s.WaitAvailable(ctx); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (c *churn) scale(ctx context.Context) error {
 	return c.s.scale(ctx, workload, least+c.random.Int32N(most-least+1))
 }
 
-// pod is one that is ready, of some workloads.
+// pod returns a random ready pod of the workloads.
 func (c *churn) pod(ctx context.Context, workloads ...string) (*corev1.Pod, error) {
 	ready, err := c.s.ready(ctx, workloads...)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *churn) pod(ctx context.Context, workloads ...string) (*corev1.Pod, erro
 	return &ready[c.random.IntN(len(ready))], nil
 }
 
-// ready are the pods of some workloads that are ready and stay; an error if there is none.
+// ready returns the pods of the workloads that are ready and not terminating. It fails if there is none.
 func (s *system) ready(ctx context.Context, workloads ...string) ([]corev1.Pod, error) {
 	list, err := s.Client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

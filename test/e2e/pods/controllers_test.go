@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// collectsGarbage wants an object to follow its owner.
+// collectsGarbage waits until an object is deleted after its owner.
 func (s *system) collectsGarbage(t *testing.T) {
 	t.Helper()
 	configMaps := s.Client.CoreV1().ConfigMaps(metav1.NamespaceDefault)
@@ -39,7 +39,7 @@ func (s *system) collectsGarbage(t *testing.T) {
 	})
 }
 
-// countsQuota wants a quota to be filled in.
+// countsQuota waits until a quota is counted.
 func (s *system) countsQuota(t *testing.T) {
 	t.Helper()
 	quotas := s.Client.CoreV1().ResourceQuotas(metav1.NamespaceDefault)
@@ -62,8 +62,9 @@ func (s *system) countsQuota(t *testing.T) {
 	}
 }
 
-// deleteNamespace wants what is in a namespace to be deleted, and the namespace to say what it waits for: whether there is something
-// left of an API group cannot be known while nobody serves that. It returns what waits for its end.
+// deleteNamespace waits until the content of a namespace is deleted and its conditions name the API group that it
+// waits for. While serve is down, Kubernetes cannot list the remaining objects of that group. end waits until the
+// namespace is gone.
 func (s *system) deleteNamespace(t *testing.T, name string) (end func()) {
 	t.Helper()
 	namespaces := s.Client.CoreV1().Namespaces()

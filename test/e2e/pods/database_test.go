@@ -22,10 +22,10 @@ import (
 // members of the database.
 const members = 3
 
-// TestDatabaseThatReadsItsFilesAtStart: the members of a StatefulSet read their leaf and a PKCS#12 trust store when they start, and
-// connect to each other all the time. If one began with a leaf that another does not trust they would never talk again. Trust goes
-// first: all are restarted for it, one at a time, and then again for the leaf. That is so too when a person has put another CA
-// in the place of theirs.
+// TestDatabaseThatReadsItsFilesAtStart: the members of a StatefulSet read their leaf and a PKCS#12 trust store at
+// start, and connect to each other continuously. A member that started with an untrusted leaf would stay cut off.
+// So all members restart one at a time to trust the new CA, and then again for the leaf. The same holds after a
+// person has replaced the CA.
 func TestDatabaseThatReadsItsFilesAtStart(t *testing.T) {
 	s := scenario(t, "database", "db-signer")
 	s.apply(t, "database.yaml")
@@ -64,7 +64,7 @@ func (s *system) databaseRuns(ctx context.Context) error {
 	return nil
 }
 
-// templates counts those that the StatefulSet has had: nothing else of its spec changes.
+// templates counts the templates of the StatefulSet by its generation, because nothing else in its spec changes.
 func (s *system) templates(t *testing.T) int64 {
 	t.Helper()
 	set, err := s.Client.AppsV1().StatefulSets(s.namespace).Get(t.Context(), "db", metav1.GetOptions{})
@@ -74,8 +74,8 @@ func (s *system) templates(t *testing.T) int64 {
 	return set.Generation
 }
 
-// changeByHand puts a CA that somebody else has made in the place of the signer's. The guard refuses that, and the bundle that goes
-// with it; so it is done without the guard.
+// changeByHand replaces the signer's CA by a foreign one. The guard refuses that, and the matching bundle, so the
+// namespace is unguarded meanwhile.
 func (s *system) changeByHand(t *testing.T) (before string) {
 	t.Helper()
 	row, err := s.row(t.Context())
@@ -111,13 +111,13 @@ func (s *system) changeByHand(t *testing.T) (before string) {
 	s.refused(t, signer, trust.TrustBeforeUse)
 	s.refused(t, bundle, trust.AnchorInUse)
 	s.label(t, labelGuard, "disabled")
-	// kube-apiserver learns a moment later that the namespace is not guarded.
+	// kube-apiserver learns with a delay that the namespace is not guarded.
 	until(t, "the CA is changed", signer)
 	s.label(t, labelGuard, "enabled")
 	return row.Status.Certificate.Fingerprint
 }
 
-// refused: the guard names the invariant that an edit would break, and the safe way.
+// refused asserts that the guard names the broken invariant and the safe way.
 func (s *system) refused(t *testing.T, edit func(context.Context) error, invariant trust.Invariant) {
 	t.Helper()
 	err := edit(t.Context())

@@ -18,11 +18,11 @@ import (
 
 const (
 	ownBundle = "certrotation-ca-bundle"
-	// yearsOff is for how long certrotation was off when everything of its own has expired.
+	// yearsOff is how long certrotation was off, so that all its own certificates have expired.
 	yearsOff = 10 * 365 * 24 * time.Hour
 )
 
-// TestExpired starts certrotation when its own CA, and what kube-apiserver verifies it by, have expired long ago.
+// TestExpired starts certrotation when its own CA and the CA bundle of its APIService have expired long ago.
 func TestExpired(t *testing.T) {
 	s := theSystem(t)
 	s.scaleTo(t, 0, controller, serve)

@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// TestFirstPKI makes and rotates the PKI of docs/install.md, by its commands.
+// TestFirstPKI makes and rotates the PKI of docs/install.md, with its commands.
 func TestFirstPKI(t *testing.T) {
 	s := theSystem(t)
 	t.Cleanup(func() {

@@ -28,7 +28,7 @@ const (
 var lifecycle = []struct {
 	name string
 	do   func(*system, *testing.T)
-	// repeats says that an edit whose review was cut is made once more, as users do.
+	// repeats means that an edit whose review was interrupted is retried, as users do.
 	repeats bool
 }{
 	{name: "the next build, and back in a rotation", do: (*system).upgradeAndBack},
@@ -38,8 +38,9 @@ var lifecycle = []struct {
 	{name: "a rotation while kube-apiserver restarts", do: (*system).restartAPIServer, repeats: true},
 }
 
-// TestInstalledUnderLoad takes certrotation through all that, while its API is listed and watched, edits are judged, and the sample
-// connects. Then a replica of serve is killed: what is under way there fails, but no watch misses, repeats or goes back.
+// TestInstalledUnderLoad takes certrotation through its lifecycle while clients list and watch its API, edits are
+// reviewed, and the sample connects. Then it kills a replica of serve. Requests in flight there fail, but no watch
+// misses, repeats or reverts an event.
 func TestInstalledUnderLoad(t *testing.T) {
 	s := theSystem(t)
 	traffic := s.measure(t)
@@ -69,7 +70,7 @@ func (s *system) available(t *testing.T, deployment string) {
 	}
 }
 
-// upgradeAndBack runs another build, begins a rotation with it, and ends the rotation with this one.
+// upgradeAndBack begins a rotation with another build, and ends it with this one.
 func (s *system) upgradeAndBack(t *testing.T) {
 	t.Helper()
 	s.runImage(t, s.nextBuild(t))
@@ -78,7 +79,7 @@ func (s *system) upgradeAndBack(t *testing.T) {
 	s.rotated(t, before)
 }
 
-// runImage has both Deployments run an image, and waits until the pods of the former one are gone.
+// runImage changes the image of both Deployments, and waits until their former pods are gone.
 func (s *system) runImage(t *testing.T, image string) {
 	t.Helper()
 	for _, deployment := range []string{controller, serve} {
@@ -104,7 +105,6 @@ func (s *system) runImage(t *testing.T, image string) {
 	})
 }
 
-// ofServe is one of the pods of serve.
 func (s *system) ofServe(t *testing.T) *corev1.Pod {
 	t.Helper()
 	pods, err := s.Client.CoreV1().Pods(installation.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=serve"})
@@ -148,7 +148,7 @@ func (s *system) killServe(t *testing.T) {
 	s.available(t, serve)
 }
 
-// kill is kill -9 of a container, and returns when there is another one.
+// kill kills a container with kill -9, and returns when its successor runs.
 func (s *system) kill(t *testing.T, pod, on, container string) {
 	t.Helper()
 	node := s.Network.Node(on)
@@ -164,7 +164,6 @@ func (s *system) kill(t *testing.T, pod, on, container string) {
 	}
 }
 
-// leader is the pod of the controller that leads.
 func (s *system) leader(t *testing.T) *corev1.Pod {
 	t.Helper()
 	lease, err := s.Client.CoordinationV1().Leases(installation.Namespace).Get(t.Context(), controller, metav1.GetOptions{})
@@ -191,7 +190,7 @@ func (s *system) killLeader(t *testing.T) {
 	s.available(t, controller)
 }
 
-// rotateOwn rotates the CA by which kube-apiserver verifies serve. What waits for time there waits for seconds here.
+// rotateOwn rotates the CA by which kube-apiserver verifies serve. It shortens the waiting times to seconds.
 func (s *system) rotateOwn(t *testing.T) {
 	t.Helper()
 	own := s.of(installation.Namespace, ownSigner)
@@ -201,7 +200,7 @@ func (s *system) rotateOwn(t *testing.T) {
 	own.rotated(t, before)
 }
 
-// hasten sets the times of the system's own trust domain.
+// hasten sets the waiting times of the system's own trust domain.
 func (s *system) hasten(t *testing.T, grace, drain string) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/trustDomains/0/relyingParties/0/evidence/gracePeriod","value":%q},`+

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// installedLoad are requests that go on.
+// installedLoad are continuous requests to certrotation.
 type installedLoad struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	// repeats says that an edit whose review was cut is made once more.
+	// repeats means that an edit whose review was interrupted is retried.
 	repeats bool
 
 	mu                 sync.Mutex
@@ -28,7 +28,8 @@ type installedLoad struct {
 	failures           []string
 }
 
-// useInstalled lists through the aggregation layer 100 times a second, and has 20 edits judged, of which half are refused.
+// useInstalled lists through the aggregation layer 100 times a second, and makes 20 edits that are reviewed. Half
+// of them are refused.
 func (s *system) useInstalled(t *testing.T, repeats bool) *installedLoad {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -92,8 +93,8 @@ func (l *installedLoad) repeat(ctx context.Context, what string, do func(context
 	}
 }
 
-// reviewWasCut says whether kube-apiserver could not ask for a review. It asks itself, through its aggregation layer, and one that ends
-// may have closed that connection while it still answers edits.
+// reviewWasCut reports whether kube-apiserver could not call the webhook. It calls itself through its aggregation
+// layer. A terminating kube-apiserver may have closed that connection while it still handles edits.
 func reviewWasCut(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to call webhook")
 }

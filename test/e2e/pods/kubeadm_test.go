@@ -36,10 +36,11 @@ import (
 
 const (
 	kubeadmSigner = "etcd-ca"
-	// kubeadmPatience bounds a revision on three nodes: kubelet looks at a probe of kubeadm's for the first time after ten seconds.
+	// kubeadmPatience bounds a revision on three nodes: kubelet runs kubeadm's probes for the first time after ten
+	// seconds.
 	kubeadmPatience = 8 * time.Minute
 	kubeadmEtcdTag  = "3.7.0-0"
-	// kubeadmConfig has all members of etcd be there from the beginning, which `kubeadm join` would add one by one.
+	// kubeadmConfig lists all members of etcd at once. `kubeadm join` would add them one by one.
 	kubeadmConfig = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint: {advertiseAddress: %[1]s, bindPort: 6443}
@@ -62,15 +63,15 @@ etcd:
 	kubeadmAdmin      = "/etc/kubernetes/super-admin.conf"
 )
 
-// sharedPKI is what all control plane nodes of kubeadm have in common.
+// sharedPKI are the files that all control plane nodes of kubeadm share.
 var sharedPKI = []string{
 	"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key",
 }
 
-// TestExtendedKubeadmControlPlane adopts the etcd of three nodes on which kubeadm has made certificates and static pods, as docs/kubeadm.md
-// says, rotates its CA, and has kubeadm write its manifests once more on one node, while ConfigMaps are written through the
-// kube-apiservers that keep their data in it. The kubelets are registered at the cluster of this package, so the control plane of
-// kubeadm has no nodes. It takes eleven minutes, in which it mostly waits for kubelets that restart static pods.
+// TestExtendedKubeadmControlPlane adopts an etcd that kubeadm made on three nodes, as docs/kubeadm.md says, and
+// rotates its CA. Then kubeadm rewrites its manifests on one node. Meanwhile a writer writes ConfigMaps through
+// the kube-apiservers of that etcd. The kubelets register with the cluster of this package, so the control plane
+// of kubeadm has no nodes. The test takes eleven minutes, mostly waiting for kubelets to restart static pods.
 func TestExtendedKubeadmControlPlane(t *testing.T) {
 	s := theSystem(t).of(metav1.NamespaceSystem, kubeadmSigner)
 	k := &kubeadmPlane{system: s}
@@ -99,13 +100,13 @@ func TestExtendedKubeadmControlPlane(t *testing.T) {
 	k.checkLogs(t, begun)
 }
 
-// kubeadmPlane are the static pods of kubeadm.
+// kubeadmPlane has the static pods of kubeadm.
 type kubeadmPlane struct {
 	*system
 	nodes []*nodes.Node
 }
 
-// init makes certificates and manifests by the phases of `kubeadm init`, on each node.
+// init makes certificates and manifests with the phases of `kubeadm init` on each node.
 func (k *kubeadmPlane) init(t *testing.T) {
 	t.Helper()
 	k.importImages(t)
@@ -128,7 +129,7 @@ func (k *kubeadmPlane) init(t *testing.T) {
 				write(t, node.Path(filepath.Join(kubeadmPKI, file)), read(t, k.nodes[0].Path(filepath.Join(kubeadmPKI, file))), 0o600)
 			}
 		}
-		// etcd comes last but one: kubelet starts a static pod as soon as there is its manifest.
+		// etcd and kube-apiserver come last: kubelet starts a static pod as soon as its manifest exists.
 		for _, phase := range []string{"certs all", "kubeconfig super-admin", "etcd local", "control-plane apiserver"} {
 			k.kubeadm(t, node, append(append([]string{"init", "phase"}, strings.Fields(phase)...), "--config="+kubeadmConfigFile)...)
 		}
@@ -144,7 +145,7 @@ func (k *kubeadmPlane) kubeadm(t *testing.T, node *nodes.Node, args ...string) s
 	return out
 }
 
-// importImages makes those known to the nodes that kubeadm names.
+// importImages imports the images that kubeadm names into the nodes.
 func (k *kubeadmPlane) importImages(t *testing.T) {
 	t.Helper()
 	version, err := k.Client.Discovery().ServerVersion()
@@ -164,7 +165,6 @@ func (k *kubeadmPlane) importImages(t *testing.T) {
 	}
 }
 
-// authority is the fingerprint of the CA that kubeadm has made for etcd.
 func (k *kubeadmPlane) authority(t *testing.T) string {
 	t.Helper()
 	block, _ := pem.Decode(read(t, k.nodes[0].Path(kubeadmPKI+"/etcd/ca.crt")))
@@ -178,7 +178,6 @@ func (k *kubeadmPlane) authority(t *testing.T) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// adopt does what docs/kubeadm.md says.
 func (k *kubeadmPlane) adopt(t *testing.T) {
 	t.Helper()
 	first := k.nodes[0]
@@ -223,7 +222,7 @@ func (k *kubeadmPlane) status(ctx context.Context) (*rollout.Status, error) {
 	return rollout.ReadStatus(cm, configv1alpha1.KubeadmStaticPod)
 }
 
-// settled wants both static pods of each node Ready with one revision, which is the newest.
+// settled returns nil if both static pods of each node are Ready with the newest revision.
 func (k *kubeadmPlane) settled(ctx context.Context) error {
 	status, err := k.status(ctx)
 	if err != nil {
@@ -243,7 +242,7 @@ func (k *kubeadmPlane) settled(ctx context.Context) error {
 	return k.serves(ctx)
 }
 
-// hasAll wants a revision to have what is collected now: another one follows otherwise.
+// hasAll returns nil if a revision has everything that is collected now. Otherwise another revision follows.
 func (k *kubeadmPlane) hasAll(ctx context.Context, number int) error {
 	var bundles [2]*corev1.ConfigMap
 	var leaves [2]*corev1.Secret
@@ -264,7 +263,7 @@ func (k *kubeadmPlane) hasAll(ctx context.Context, number int) error {
 	return nil
 }
 
-// serves wants every kube-apiserver to answer from its member of etcd.
+// serves returns nil if every kube-apiserver answers from its member of etcd.
 func (k *kubeadmPlane) serves(ctx context.Context) error {
 	for _, node := range k.nodes {
 		client, err := k.clientOf(node)
@@ -278,7 +277,8 @@ func (k *kubeadmPlane) serves(ctx context.Context) error {
 	return nil
 }
 
-// forgetKey removes the key of the CA from the nodes: kubeadm says that it cannot renew then.
+// forgetKey removes the key of the CA from the nodes. kubeadm then treats the CA as external, and cannot renew
+// with it.
 func (k *kubeadmPlane) forgetKey(t *testing.T) {
 	t.Helper()
 	external := regexp.MustCompile(`(?m)^etcd-ca .* yes\s*$`)
@@ -292,8 +292,8 @@ func (k *kubeadmPlane) forgetKey(t *testing.T) {
 	}
 }
 
-// overwrite has kubeadm write its manifests once more, as an upgrade does, with the files that docs/kubeadm.md has people put in place
-// before that. The rollout says so, and the next revision puts the node right.
+// overwrite makes kubeadm rewrite its manifests, as an upgrade does, with the files that docs/kubeadm.md prepares
+// for it. The rollout reports that, and the next revision repairs the node.
 func (k *kubeadmPlane) overwrite(t *testing.T, node *nodes.Node) {
 	t.Helper()
 	const kubeconfig = "/etc/kubernetes/of-kubelets.conf"
@@ -337,7 +337,7 @@ func (k *kubeadmPlane) overwrite(t *testing.T, node *nodes.Node) {
 	})
 }
 
-// beforeUpgrade is what docs/kubeadm.md has people run on each node before `kubeadm upgrade`.
+// beforeUpgrade returns the commands that docs/kubeadm.md runs on each node before `kubeadm upgrade`.
 func beforeUpgrade(t *testing.T) string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
@@ -352,7 +352,7 @@ func beforeUpgrade(t *testing.T) string {
 	return script
 }
 
-// refusedCertificate is what a handshake that fails because of a certificate leaves in the log of etcd or kube-apiserver.
+// refusedCertificate matches what etcd or kube-apiserver logs when a handshake fails because of a certificate.
 var refusedCertificate = regexp.MustCompile(`bad certificate|unknown certificate|unknown authority|has expired or is not yet valid|failed to verify certificate`)
 
 func (k *kubeadmPlane) checkLogs(t *testing.T, since time.Time) {
@@ -366,7 +366,7 @@ func (k *kubeadmPlane) checkLogs(t *testing.T, since time.Time) {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				continue // kubelet removes those of pods that are gone.
+				continue // kubelet removes the logs of deleted pods.
 			}
 			for line := range strings.Lines(string(text)) {
 				stamp, message, _ := strings.Cut(line, " ")
@@ -382,7 +382,7 @@ func (k *kubeadmPlane) checkLogs(t *testing.T, since time.Time) {
 	t.Logf("certificates that etcd or kube-apiserver refused: %d", refused)
 }
 
-// remove takes everything away again: the other tests run without it.
+// remove restores the nodes, because the other tests run without the control plane of kubeadm.
 func (k *kubeadmPlane) remove(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)

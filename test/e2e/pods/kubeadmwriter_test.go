@@ -19,10 +19,10 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// longestPause is how long no write may be acknowledged: a restart of etcd's leader is followed by an election.
+// longestPause is how long no write may be acknowledged: an election follows a restart of etcd's leader.
 const longestPause = 20 * time.Second
 
-// clientOf asks the kube-apiserver of one node, as administrator.
+// clientOf returns an administrator's client of the kube-apiserver on a node.
 func (k *kubeadmPlane) clientOf(node *nodes.Node) (*kubernetes.Clientset, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", node.Path(kubeadmAdmin))
 	if err != nil {
@@ -32,8 +32,8 @@ func (k *kubeadmPlane) clientOf(node *nodes.Node) (*kubernetes.Clientset, error)
 	return kubernetes.NewForConfig(config)
 }
 
-// planeWriter writes ConfigMaps through the kube-apiservers in turn, and through another one where one does not answer: those
-// restart with their members of etcd.
+// planeWriter writes ConfigMaps through the kube-apiservers in turn. It uses another one if one does not answer,
+// because they restart with their members of etcd.
 type planeWriter struct {
 	clients      []*kubernetes.Clientset
 	stop         context.CancelFunc
@@ -78,7 +78,7 @@ func (w *planeWriter) run(ctx context.Context) {
 	}
 }
 
-// writeOne says whether a write was acknowledged. One that was not may have happened.
+// writeOne reports whether a write was acknowledged. A write without an acknowledgement may have happened.
 func (w *planeWriter) writeOne(ctx context.Context, i int, name string) bool {
 	for n := range w.clients {
 		written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -94,7 +94,7 @@ func (w *planeWriter) writeOne(ctx context.Context, i int, name string) bool {
 	return false
 }
 
-// end reads back what was acknowledged.
+// end reads back the acknowledged writes.
 func (w *planeWriter) end(t *testing.T) {
 	t.Helper()
 	w.stop()

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// isOf says which Kubernetes this is, and fails where another one is wanted.
+// isOf prints the versions of kube-apiserver and the kubelets, and fails if another version is wanted.
 func (s *system) isOf(ctx context.Context, kubernetes string) error {
 	server, err := s.Client.Discovery().ServerVersion()
 	if err != nil {

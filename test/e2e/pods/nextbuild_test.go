@@ -15,14 +15,14 @@ import (
 
 const nextVersion = "v0.1.1-next"
 
-// nextBuild makes the image of another version of this source known to the nodes, and returns its name.
+// nextBuild builds an image of this source with another version, imports it into the nodes, and returns its name.
 func (s *system) nextBuild(t *testing.T) string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It stays: a node that joins later imports what all have.
+	// The archive stays, because a node that joins later imports all images.
 	dir := filepath.Join(s.dir, "next-build")
 	build := exec.CommandContext(t.Context(), "go", "run", "./hack/image", "--version="+nextVersion, "--commit=next", "--date=2026-01-01T00:00:00Z",
 		"--ldflags=-s -w -X k8s.io/component-base/version.gitVersion="+nextVersion, "--platforms=linux/"+runtime.GOARCH, "--output-dir="+dir)

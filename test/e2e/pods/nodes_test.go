@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/test/cluster/workernodes"
 )
 
-// otherWorkloads are of the kinds that the sample has none of.
+// otherWorkloads are of kinds that the sample does not have.
 const otherWorkloads = `apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: ordered, namespace: default}
@@ -44,7 +44,7 @@ spec:
       containers: [{name: pause, image: "certrotation.dev/pause:1", imagePullPolicy: Never}]
 `
 
-// TestPodsOnNodes is about the harness: what a pod has that package workernodes promises.
+// TestPodsOnNodes tests the harness: a pod has what package workernodes promises.
 func TestPodsOnNodes(t *testing.T) {
 	s := theSystem(t)
 	servers, err := s.ready(t.Context(), "server")
@@ -75,7 +75,7 @@ func TestPodsOnNodes(t *testing.T) {
 		// The scheduler spreads them as far as it can.
 		t.Errorf("three servers are on the nodes %v", on)
 	}
-	// Clients reach kube-apiserver, with the tokens of their pods, and the servers.
+	// Clients reach the servers, and kube-apiserver with the tokens of their pods.
 	until(t, "every pod is a member, and every client has reported", func(ctx context.Context) error {
 		row, err := s.row(ctx)
 		if err != nil {

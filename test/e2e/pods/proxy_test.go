@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestProxyWithAgentsOutside: the clients of a proxy are agents in other clusters, of which this one has no pod. One of them lags:
-// the rotation holds and names its cluster, and goes on when that agent has reported.
+// TestProxyWithAgentsOutside: the clients of a proxy are agents in other clusters, without pods in this one. One
+// of them lags. The rotation holds and names its cluster, and continues when that agent has reported.
 func TestProxyWithAgentsOutside(t *testing.T) {
 	s := scenario(t, "proxy", "proxy-signer")
 	s.apply(t, "proxy.yaml")
@@ -44,7 +44,8 @@ func TestProxyWithAgentsOutside(t *testing.T) {
 	traffic.end(t)
 }
 
-// startAgent starts the agent of a cluster on this machine, which is outside of the hub, and returns the address of its counters.
+// startAgent starts the agent of a cluster on this machine, outside of the hub. It returns the address of its
+// counters.
 func (s *system) startAgent(t *testing.T, cluster string, proxies []string) string {
 	t.Helper()
 	kubeconfig, err := s.Installation.Cluster.UserKubeconfig("system:serviceaccount:"+s.namespace+":"+cluster, "system:serviceaccounts")

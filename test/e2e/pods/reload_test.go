@@ -26,8 +26,8 @@ import (
 
 var repetitions = flag.Int("repetitions", 2, "how often a replica does not reload")
 
-// TestReplicaThatDoesNotReload: of the replicas behind a Service one does not reload, in turn one of the server and of a client. The
-// rotation holds, and names this pod and no other.
+// TestReplicaThatDoesNotReload: one replica behind a Service does not reload, in turn of the server and of a
+// client. The rotation holds, and names only this pod.
 func TestReplicaThatDoesNotReload(t *testing.T) {
 	for i := range *repetitions {
 		workload := []string{"server", "client-a"}[i%2]
@@ -40,7 +40,7 @@ func TestReplicaThatDoesNotReload(t *testing.T) {
 			}
 			pod := &ready[i%len(ready)]
 			control(t, pod, "hold")
-			// The others go on too when the test fails.
+			// Resume the pod for the other tests even if this one fails.
 			resumed := false
 			defer func() {
 				if !resumed {
@@ -58,13 +58,13 @@ func TestReplicaThatDoesNotReload(t *testing.T) {
 	}
 }
 
-// waitsFor says whether one member, and no other, has not proven that it trusts the next CA, and is named as what blocks.
+// waitsFor returns nil if exactly one member does not trust the next CA, and the blockers name no other member.
 func (s *system) waitsFor(ctx context.Context, party, member string) error {
 	row, err := s.row(ctx)
 	if err != nil {
 		return err
 	}
-	// What the server presents moves as soon as the clients trust the next CA, whatever the server trusts.
+	// The server's leaf is reissued as soon as the clients trust the next CA, even if the server does not.
 	if stage := row.Status.Stage; stage != v1alpha1.StageDistributing && stage != v1alpha1.StageReissuing {
 		return fmt.Errorf("the stage is %s", stage)
 	}
@@ -82,8 +82,8 @@ func (s *system) waitsFor(ctx context.Context, party, member string) error {
 	return nil
 }
 
-// holds has the controller look at the rotation once more: it puts an annotation back that somebody has taken from the signer, and
-// does nothing else.
+// holds makes the controller reconcile the rotation again. The controller only restores the deleted annotation of
+// the signer.
 func (s *system) holds(t *testing.T, party, member, before string) {
 	t.Helper()
 	secrets := s.Client.CoreV1().Secrets(s.namespace)
@@ -111,13 +111,13 @@ func (s *system) holds(t *testing.T, party, member, before string) {
 	t.Logf("it holds: %s", blockers(row))
 }
 
-// control tells the program in a pod to stop or to resume reloading.
+// control posts hold or resume to the program in a pod, which then stops or resumes reloading.
 func control(t *testing.T, pod *corev1.Pod, what string) {
 	t.Helper()
 	tell(t, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(workernodes.StatsPort)), what)
 }
 
-// tell tells a program of the sample, by the address of its counters, to stop or to resume reloading.
+// tell posts hold or resume to a program of the sample at the address of its counters.
 func tell(t *testing.T, address, what string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)

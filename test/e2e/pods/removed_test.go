@@ -21,11 +21,12 @@ import (
 
 const (
 	guardName = "certrotation-guard"
-	// libraryNotAfter is the annotation by whose deletion people ask for a rotation.
+	// libraryNotAfter is the annotation that people delete to request a rotation.
 	libraryNotAfter = "auth.openshift.io/certificate-not-after"
 )
 
-// TestRemoved takes certrotation away by degrees, and installs it again in the one form and the other: the sample connects all the time.
+// TestRemoved removes certrotation step by step, and installs it again in both forms. The sample connects all the
+// time.
 func TestRemoved(t *testing.T) {
 	s := theSystem(t)
 	traffic := s.measure(t)
@@ -37,8 +38,8 @@ func TestRemoved(t *testing.T) {
 	traffic.end(t)
 }
 
-// whileServeIsDown looks at what of the cluster goes on without the guard and with an API group that nobody serves. It ends with the
-// emergency procedure, which lets go of what has waited, and returns the CA that was active until now.
+// whileServeIsDown checks which parts of the cluster work without the guard and with an API group that is not
+// served. It ends with the emergency procedure, which unblocks the waiting namespace. It returns the active CA.
 func (s *system) whileServeIsDown(t *testing.T) (before string) {
 	t.Helper()
 	row, err := s.row(t.Context())
@@ -69,8 +70,8 @@ func (s *system) whileServeIsDown(t *testing.T) (before string) {
 	return row.Status.Certificate.Fingerprint
 }
 
-// afterEmergency asks for a rotation as people do who have nothing but Secrets. Whoever acknowledges finds nobody to report to, so it
-// holds with both CAs published, and goes on when certrotation is applied again.
+// afterEmergency requests a rotation through a Secret alone. The acknowledgement subresource is not served, so the
+// rotation holds with both CAs published. It continues when certrotation is applied again.
 func (s *system) afterEmergency(t *testing.T, before string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, libraryNotAfter)
@@ -94,8 +95,8 @@ func (s *system) afterEmergency(t *testing.T, before string) {
 	s.rotated(t, before)
 }
 
-// reinstall removes certrotation by one of the commands of the page and installs it in the other form: what it keeps for others is as
-// it was, to the revision.
+// reinstall removes certrotation with a command of docs/install.md and installs it in the other form. The objects
+// in the namespace of the sample keep their resource versions.
 func (s *system) reinstall(t *testing.T, remove, form string) {
 	t.Helper()
 	before := s.revisions(t)
@@ -131,7 +132,7 @@ func (s *system) within(t *testing.T) context.Context {
 	return ctx
 }
 
-// scaleTo scales programs of certrotation, and waits until they have so many pods.
+// scaleTo scales Deployments of certrotation, and waits until they have n pods.
 func (s *system) scaleTo(t *testing.T, n int, deployments ...string) {
 	t.Helper()
 	for _, deployment := range deployments {
@@ -150,7 +151,7 @@ func (s *system) scaleTo(t *testing.T, n int, deployments ...string) {
 	}
 }
 
-// edit is one that changes nothing: of the sample's bundle, and elsewhere of the root CA that every namespace has.
+// edit makes a dry run of an edit: of the sample's bundle, and in other namespaces of the root CA of Kubernetes.
 func (s *system) edit(ctx context.Context, in string) error {
 	name := "kube-root-ca.crt"
 	if in == namespace {
@@ -169,7 +170,6 @@ func (s *system) policy(t *testing.T, failurePolicy string) {
 	}
 }
 
-// emergency are the commands of docs/operations.md.
 func emergency(t *testing.T) [][]string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
@@ -189,7 +189,7 @@ func emergency(t *testing.T) [][]string {
 	return commands
 }
 
-// revisions of what certrotation keeps in the namespace of the sample.
+// revisions returns the resource versions of what certrotation maintains in the namespace of the sample.
 func (s *system) revisions(t *testing.T) map[string]string {
 	t.Helper()
 	revisions := map[string]string{}

@@ -21,14 +21,14 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// TestRestoredFromBackup has etcd of the cluster restored in the midst of a rotation: from a backup of before it, and from one of an
-// earlier stage of it. No anchor that a process has loaded was removed since, so no handshake may fail; docs/operations.md says what a
-// person does where one was.
+// TestRestoredFromBackup restores etcd during a rotation: from a backup before it, and from a backup of an earlier
+// stage. Since the backup no anchor was removed that a process has loaded, so no handshake may fail.
+// docs/operations.md covers the other case.
 func TestRestoredFromBackup(t *testing.T) {
 	s := theSystem(t)
 	for _, story := range []struct {
 		name string
-		// midst says that the backup is of the rotation, and not of before.
+		// midst means that the backup is made during the rotation, not before.
 		midst bool
 	}{
 		{name: "of before the rotation"},
@@ -73,7 +73,7 @@ func TestRestoredFromBackup(t *testing.T) {
 // held are pods whose programs do not reload.
 type held map[string]*corev1.Pod
 
-// holdOfEach holds a pod of each workload.
+// holdOfEach holds one pod of each workload.
 func (s *system) holdOfEach(t *testing.T, workloads ...string) held {
 	t.Helper()
 	h := held{}
@@ -104,7 +104,7 @@ func (h held) resumeAll(t *testing.T) {
 	}
 }
 
-// distributes says whether the next CA is published, and nobody else is waited for.
+// distributes returns nil if the next CA is published and exactly the held pods do not trust it.
 func (s *system) distributes(ctx context.Context, h held) error {
 	row, err := s.row(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *system) distributes(ctx context.Context, h held) error {
 	return nil
 }
 
-// moved says whether a leaf is signed by the next CA.
+// moved returns nil if a leaf is signed by the next CA.
 func (s *system) moved(ctx context.Context, leaf string) error {
 	rows := s.rot.CertrotationV1alpha1().CertificateRotations(s.namespace)
 	row, err := rows.Get(ctx, leaf, metav1.GetOptions{})
@@ -173,7 +173,7 @@ func (s *system) backUp(t *testing.T, to string) {
 	}
 }
 
-// restore has etcd go on with a snapshot, and everybody list anew, as docs/operations.md says.
+// restore restarts etcd from a snapshot and makes all clients list anew, as docs/operations.md says.
 func (s *system) restore(t *testing.T, from string) {
 	t.Helper()
 	plane := s.Installation.Cluster
@@ -193,7 +193,7 @@ func (s *system) restore(t *testing.T, from string) {
 	s.startPlane(t, cluster.Etcd, cluster.APIServer)
 }
 
-// restoring are the arguments by which docs/operations.md has people restore.
+// restoring returns the arguments of the restore command in docs/operations.md.
 func restoring(t *testing.T) []string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()

@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the rights into testdata")
 
-// TestRightsOfTheInstalled compares what kube-apiserver says that each of the accounts may, as `kubectl auth can-i --list` does: in
-// its own namespace, in one that is managed, and in one that is not.
+// TestRightsOfTheInstalled compares the rights of each account, as `kubectl auth can-i --list` shows them. It asks
+// for the account's own namespace, a managed one, and an unmanaged one.
 func TestRightsOfTheInstalled(t *testing.T) {
 	s := theSystem(t)
 	for _, account := range []string{serve, controller} {
@@ -50,7 +50,7 @@ func TestRightsOfTheInstalled(t *testing.T) {
 	}
 }
 
-// rights are those of an account in a namespace, and in the whole cluster, in an order of their own.
+// rights returns the sorted rights of an account in a namespace and in the whole cluster.
 func (s *system) rights(t *testing.T, account, in string) string {
 	t.Helper()
 	config := rest.CopyConfig(s.Installation.Cluster.AdminConfig())

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestRotationWhilePodsComeAndGo: a rotation of the signer costs no handshake, whatever happens to the pods meanwhile.
+// TestRotationWhilePodsComeAndGo: no handshake fails during a rotation while pods start, end and restart.
 func TestRotationWhilePodsComeAndGo(t *testing.T) {
 	s := theSystem(t)
 	traffic, witness := s.measure(t), watch(t, s)

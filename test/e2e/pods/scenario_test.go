@@ -21,15 +21,15 @@ import (
 
 const labelGuard = "certrotation.dev/guard"
 
-// scenarios are those that have not ended, and the namespaces of all.
+// scenarios counts the running scenarios, and has the namespaces of the ended ones.
 var scenarios struct {
 	sync.Mutex
 	running    int
 	namespaces []string
 }
 
-// scenario is the system with a trust domain in a namespace of its own, which is made and lasts as long as the cluster. Scenarios
-// run at the same time, when the tests of the sample have ended.
+// scenario returns the system with a trust domain in a namespace of its own, which lasts as long as the cluster.
+// Scenarios run in parallel after the tests of the sample.
 func scenario(t *testing.T, namespace, signer string) *system {
 	t.Helper()
 	scenarios.Lock()
@@ -52,8 +52,8 @@ func scenario(t *testing.T, namespace, signer string) *system {
 	return &s
 }
 
-// endScenario takes the pods of all scenarios away when the last one has ended: before, clients of one whose servers are gone would
-// be counted against the others.
+// endScenario deletes the pods of all scenarios when the last one has ended. Earlier, clients without servers
+// would count as failures of the other scenarios.
 func (s *system) endScenario(t *testing.T, namespace string) {
 	scenarios.Lock()
 	defer scenarios.Unlock()
@@ -70,7 +70,7 @@ func (s *system) endScenario(t *testing.T, namespace string) {
 	}
 }
 
-// tellIfFailed prints what there is in the namespace of a scenario that has failed.
+// tellIfFailed logs the objects in the namespace of a failed scenario.
 func (s *system) tellIfFailed(t *testing.T) {
 	if !t.Failed() {
 		return
@@ -83,7 +83,7 @@ func (s *system) tellIfFailed(t *testing.T) {
 	}
 }
 
-// apply applies a file of testdata, in which each old string is replaced by the new one that follows it.
+// apply applies a file of testdata, and replaces each old string by the new one that follows it.
 func (s *system) apply(t *testing.T, name string, oldnew ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -99,7 +99,7 @@ func (s *system) apply(t *testing.T, name string, oldnew ...string) {
 	}
 }
 
-// hashes waits until there are a bundle and a leaf, and returns the hashes that a template names them by.
+// hashes waits until a bundle and a leaf exist, and returns the content hashes that a template names.
 func (s *system) hashes(t *testing.T, bundle, leaf string) (ofBundle, ofLeaf string) {
 	t.Helper()
 	until(t, "there are "+bundle+" and "+leaf, func(ctx context.Context) error {

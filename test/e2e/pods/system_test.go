@@ -28,17 +28,16 @@ import (
 const (
 	namespace = workernodes.SampleNamespace
 	signer    = "service-signer"
-	// patience bounds a rotation. It takes less than a minute on a machine that does nothing else.
+	// patience bounds a rotation, which takes less than a minute on an idle machine.
 	patience = 6 * time.Minute
 )
 
-// system is what the tests share.
 type system struct {
 	*workernodes.Cluster
 	rot  versioned.Interface
 	keys *canary.Run
 	dir  string
-	// namespace and signer are of the trust domain that is rotated.
+	// namespace and signer are those of the trust domain that is rotated.
 	namespace, signer string
 }
 
@@ -48,8 +47,8 @@ var shared struct {
 	err  error
 }
 
-// atATime is how many scenarios run at the same time. They wait for kubelets most of their time, so it is more than a small machine
-// has cores.
+// atATime is how many scenarios run in parallel. They mostly wait for kubelets, so it may exceed the number of
+// cores.
 const atATime = 5
 
 func TestMain(m *testing.M) {
@@ -112,8 +111,8 @@ func startSystem() (*system, error) {
 	return s, nil
 }
 
-// stop ends the system, and says whether a private key that was in a Secret is in a log or in an event. The files stay when there
-// is one.
+// stop stops the system. It returns an error, and keeps the files, if a log or an event has a private key of a
+// Secret.
 func (s *system) stop() error {
 	if s.keys != nil {
 		s.keys.Stop()
@@ -136,12 +135,11 @@ func (s *system) stop() error {
 	return os.RemoveAll(s.dir)
 }
 
-// row is the signer's CertificateRotation as it is served now.
 func (s *system) row(ctx context.Context) (*v1alpha1.CertificateRotation, error) {
 	return s.rot.CertrotationV1alpha1().CertificateRotations(s.namespace).Get(ctx, s.signer, metav1.GetOptions{})
 }
 
-// rotate asks for a rotation of the signer, and returns the fingerprint of what is active now.
+// rotate requests a rotation of the signer, and returns the fingerprint of the active certificate.
 func (s *system) rotate(t *testing.T) (before string) {
 	t.Helper()
 	row, err := s.row(t.Context())
@@ -158,7 +156,7 @@ func (s *system) rotate(t *testing.T) (before string) {
 	return row.Status.Certificate.Fingerprint
 }
 
-// rotated waits until the signer is another one than before and Stable.
+// rotated waits until the signer is Stable with a CA other than before.
 func (s *system) rotated(t *testing.T, before string) {
 	t.Helper()
 	until(t, "the signer is rotated", func(ctx context.Context) error { return s.isRotated(ctx, before) })
@@ -183,7 +181,7 @@ func blockers(row *v1alpha1.CertificateRotation) string {
 	return strings.Join(out, "; ")
 }
 
-// until waits for a condition, and fails the test with the last answer.
+// until waits for a condition, and fails the test with the last error.
 func until(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	within(t, patience, what, check)

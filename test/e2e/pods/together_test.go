@@ -22,11 +22,12 @@ import (
 	"certrotation.dev/test/cluster/workernodes"
 )
 
-// togetherPatience bounds the rotations of everything: etcd is restarted a member after the other, and twice its kube-apiserver.
+// togetherPatience bounds the rotation of everything. etcd restarts one member after the other, and its
+// kube-apiserver restarts twice.
 const togetherPatience = 12 * time.Minute
 
-// TestEverythingRotatesTogether rotates the signers of the sample, of the webhook and of the hosted control planes at once, while
-// pods of all of them come and go, a node is drained and another one joins.
+// TestEverythingRotatesTogether rotates the signers of the sample, the webhook and the hosted control planes at
+// once. Meanwhile pods of all of them start and end, a node is drained, and another one joins.
 func TestEverythingRotatesTogether(t *testing.T) {
 	s := theSystem(t)
 	s.installOthers(t)
@@ -52,7 +53,7 @@ func TestEverythingRotatesTogether(t *testing.T) {
 	templates.end(t)
 }
 
-// rotated waits until the signers of all trust domains are others than before and Stable.
+// rotated waits until the signers of all trust domains are Stable with other CAs than before.
 func rotated(t *testing.T, domains []*system, before []string) {
 	t.Helper()
 	begun, done := time.Now(), map[*system]bool{}
@@ -73,15 +74,15 @@ func rotated(t *testing.T, domains []*system, before []string) {
 	})
 }
 
-// of is the system with another trust domain.
+// of returns the system with another trust domain.
 func (s *system) of(namespace, signer string) *system {
 	out := *s
 	out.namespace, out.signer = namespace, signer
 	return &out
 }
 
-// installOthers runs the samples webhook-server and hosted-etcd until the end of the test. What they consist of stays, without
-// pods.
+// installOthers runs the samples webhook-server and hosted-etcd until the end of the test. Their objects stay,
+// without pods.
 func (s *system) installOthers(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -104,7 +105,8 @@ func (s *system) installOthers(t *testing.T) {
 	}
 }
 
-// endSamples ends the programs that use samples, and then their pods: a call of one that is gone would be counted as a failure.
+// endSamples ends the programs that use samples, and then the pods of the samples. In the other order, calls would
+// fail.
 func (s *system) endSamples(ctx context.Context, namespaces ...string) error {
 	err := s.StopWitnesses(ctx)
 	for _, namespace := range namespaces {
@@ -114,7 +116,7 @@ func (s *system) endSamples(ctx context.Context, namespaces ...string) error {
 	return err
 }
 
-// tellOthers prints what there is of the other samples when the test has failed.
+// tellOthers logs the objects of the other samples if the test has failed.
 func (s *system) tellOthers(ctx context.Context, t *testing.T) {
 	for _, namespace := range append([]string{workernodes.WebhookNamespace}, workernodes.HostedNamespaces...) {
 		for _, what := range []string{"pods,statefulsets,deployments,certificaterotations", "events"} {
@@ -124,8 +126,8 @@ func (s *system) tellOthers(ctx context.Context, t *testing.T) {
 	}
 }
 
-// otherDisturbances are those of the webhook and of the hosted control planes. Where a disruption budget does not allow it, as for a
-// second member of etcd, nothing is done.
+// otherDisturbances are those of the webhook and of the hosted control planes. They do nothing if a disruption
+// budget forbids it, for example for a second member of etcd.
 var otherDisturbances = map[string]disturb{
 	"evict a member of etcd": func(c *churn, ctx context.Context) error { return c.evictOf(ctx, c.hosted(), "etcd") },
 	"evict a kube-apiserver": func(c *churn, ctx context.Context) error { return c.evictOf(ctx, c.hosted(), "kube-apiserver") },
@@ -180,7 +182,8 @@ func (c *churn) restartWebhook(ctx context.Context) error {
 		fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano)))
 }
 
-// deleteWebhook asks no disruption budget, so it leaves two that answer: without any, calls fail whatever their certificates are.
+// deleteWebhook deletes a pod, which ignores disruption budgets. It leaves two pods, because calls fail if no pod
+// answers.
 func (c *churn) deleteWebhook(ctx context.Context) error {
 	ready, err := c.s.of(workernodes.WebhookNamespace, "").ready(ctx, "parcels")
 	if err != nil || len(ready) < 3 {
@@ -190,7 +193,8 @@ func (c *churn) deleteWebhook(ctx context.Context) error {
 	return c.s.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 }
 
-// exchangeNode drains a node, has another one join, and lets pods return. A member of etcd waits for its node, where its data is.
+// exchangeNode drains a node, adds another one, and lets pods return. A member of etcd waits for its node, which
+// has its data.
 func (s *system) exchangeNode(t *testing.T, leaves, joins string) {
 	t.Helper()
 	cordon(t, s, leaves, true)
@@ -227,7 +231,8 @@ func (s *system) exchangeNode(t *testing.T, leaves, joins string) {
 	t.Logf("%s is drained of %d pods, and %s has joined", leaves, len(evicted), joins)
 }
 
-// writes waits until every write that was acknowledged until now was looked for, and fails the test if there were hardly any.
+// writes waits until every acknowledged write was checked. It fails the test if a write is lost or there are too
+// few.
 func (s *system) writes(t *testing.T) {
 	t.Helper()
 	for _, hosted := range workernodes.HostedNamespaces {
@@ -254,14 +259,14 @@ func (s *system) writes(t *testing.T) {
 	}
 }
 
-// templates have the contents that the workloads of the hosted control planes have been started with, in their order.
+// templates has the contents with which the workloads of the hosted control planes were started, in order.
 type templates struct {
 	stop context.CancelFunc
 	done chan struct{}
 	seen map[string][]string
 }
 
-// followTemplates counts the restarts that certrotation makes.
+// followTemplates records the restarts that certrotation makes.
 func (s *system) followTemplates(t *testing.T) *templates {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -281,7 +286,7 @@ func (s *system) followTemplates(t *testing.T) *templates {
 	return out
 }
 
-// look passes over an answer that fails: the next one is soon.
+// look ignores failed requests, because the next look follows soon.
 func (o *templates) look(ctx context.Context, s *system) {
 	for _, namespace := range workernodes.HostedNamespaces {
 		etcd, err := s.Client.AppsV1().StatefulSets(namespace).Get(ctx, "etcd", metav1.GetOptions{})
@@ -310,7 +315,7 @@ func (o *templates) see(workload string, template *corev1.PodTemplateSpec) {
 	}
 }
 
-// end prints the restarts of each workload, and fails the test if there was none.
+// end logs the restarts of each workload, and fails the test if a workload was not restarted.
 func (o *templates) end(t *testing.T) {
 	t.Helper()
 	o.stop()

@@ -30,7 +30,7 @@ func countedAt(ctx context.Context, url string) (counted, error) {
 	if err != nil {
 		return c, err
 	}
-	// Not the default transport: its proxy would not know the nodes.
+	// The proxy of the default transport does not know the nodes.
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 	if err != nil {
 		return c, err
@@ -39,7 +39,7 @@ func countedAt(ctx context.Context, url string) (counted, error) {
 	return c, json.NewDecoder(response.Body).Decode(&c)
 }
 
-// traffic is measured while something is done to the system.
+// traffic measures handshakes while a test acts on the system.
 type traffic struct {
 	s      *system
 	begun  time.Time
@@ -55,7 +55,8 @@ func (s *system) measure(t *testing.T) *traffic {
 	return &traffic{s: s, begun: time.Now(), before: before}
 }
 
-// failedSince are the failures by reason. Those of the network are told apart: a machine that is busy makes some.
+// failedSince returns the failures by reason. Failures of the network are separate, because a busy machine causes
+// some.
 func (c counted) failedSince(before counted) (failed, network map[string]int64) {
 	failed, network = map[string]int64{}, map[string]int64{}
 	for reason, n := range c.Reasons {
@@ -70,7 +71,7 @@ func (c counted) failedSince(before counted) (failed, network map[string]int64) 
 	return failed, network
 }
 
-// end fails the test if a handshake has failed or a write is lost, or if there were no handshakes any more.
+// end fails the test if a handshake has failed, a write is lost, or no handshakes happen any more.
 func (m *traffic) end(t *testing.T) {
 	t.Helper()
 	now, err := m.s.counted(t.Context())

@@ -19,12 +19,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// trustBundle is the ClusterTrustBundle of the scenario.
 const trustBundle = "shop"
 
-// TestTrustBundleThatReachesPodsLate: pods verify by a ClusterTrustBundle, which kubelet projects when it looks at a pod the next
-// time. The rotation waits for what each has loaded and not for a time. A program that has read its anchors once does not see
-// them: it holds the rotation, by name, until somebody restarts it.
+// TestTrustBundleThatReachesPodsLate: pods verify by a ClusterTrustBundle, which kubelet projects at its next sync
+// of the pod. The rotation waits for what each pod has loaded, not for a time. A program that reads its anchors
+// only once holds the rotation, by name, until its pod is replaced.
 func TestTrustBundleThatReachesPodsLate(t *testing.T) {
 	s := scenario(t, "trust-bundle", "shop-signer")
 	s.apply(t, "trustbundle.yaml")
@@ -62,7 +61,7 @@ func TestTrustBundleThatReachesPodsLate(t *testing.T) {
 	traffic.end(t)
 }
 
-// makeTrustBundle makes the ClusterTrustBundle of what the bundle has now, as docs/cabundles.md says.
+// makeTrustBundle makes a ClusterTrustBundle from the bundle, as docs/cabundles.md says.
 func (s *system) makeTrustBundle(t *testing.T) {
 	t.Helper()
 	bundle, err := s.Client.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "shop-ca-bundle", metav1.GetOptions{})
@@ -77,7 +76,7 @@ func (s *system) makeTrustBundle(t *testing.T) {
 	}
 }
 
-// published says whether the ClusterTrustBundle has the next anchor besides the present one.
+// published returns nil if the ClusterTrustBundle has two anchors: the present and the next.
 func (s *system) published(ctx context.Context) error {
 	made, err := s.Client.CertificatesV1().ClusterTrustBundles().Get(ctx, trustBundle, metav1.GetOptions{})
 	if err != nil {
@@ -89,7 +88,8 @@ func (s *system) published(ctx context.Context) error {
 	return nil
 }
 
-// reported says whether so many members of a party have reported that they trust what there is.
+// reported returns nil if exactly this number of members of a party trust the published anchors, and the stage is
+// Stable.
 func (s *system) reported(ctx context.Context, party string, members int) error {
 	row, err := s.row(ctx)
 	if err != nil {
@@ -106,7 +106,6 @@ func (s *system) reported(ctx context.Context, party string, members int) error 
 	return nil
 }
 
-// memberTrusts says whether a member has loaded the CA that is published next.
 func (s *system) memberTrusts(ctx context.Context, member string) error {
 	row, err := s.row(ctx)
 	if err != nil {

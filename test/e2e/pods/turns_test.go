@@ -16,21 +16,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// turns follow the pods of a StatefulSet by every change that the API server tells, in its order: a look now and then could miss one.
+// turns follows the pods of a StatefulSet with a watch, because polling could miss a change.
 type turns struct {
 	stop    context.CancelFunc
 	factory informers.SharedInformerFactory
 
 	mu sync.Mutex
-	// ready are the pods that have been ready once, and midst the members that have no such pod, or one that ends.
+	// ready are the pods that were ready once. midst are the members without such a pod, or whose pod terminates.
 	ready map[types.UID]bool
 	midst map[string]bool
-	// made counts the pods that were made since the beginning, and together are members that were in the midst of their turns at once.
+	// made counts the pods made since the beginning. together are members that were restarting at the same time.
 	made     int
 	together []string
 }
 
-// watchTurns follows the members of a StatefulSet, which are all ready.
+// watchTurns follows the members of a StatefulSet. All of them must be ready.
 func (s *system) watchTurns(t *testing.T, app string) *turns {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -56,7 +56,7 @@ func (s *system) watchTurns(t *testing.T, app string) *turns {
 func (o *turns) see(object any, made, gone bool) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return // What was missed is told with the next list.
+		return // The next list shows what was missed.
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +77,7 @@ func (o *turns) see(object any, made, gone bool) {
 	}
 }
 
-// end fails the test if two members were in the midst of their turns at once, or if not so many pods were made.
+// end fails the test if two members restarted at the same time, or if another number of pods was made.
 func (o *turns) end(t *testing.T, made int) {
 	t.Helper()
 	o.stop()

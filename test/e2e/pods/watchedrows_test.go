@@ -19,10 +19,10 @@ import (
 	"certrotation.dev/generated/informers/externalversions"
 )
 
-// watchers of all rows, each with connections of its own.
+// watchers is the number of watches, each with a connection of its own.
 const watchers = 200
 
-// watchedRows are watches that are folded over their lists.
+// watchedRows are the stores that the watches maintain.
 type watchedRows struct {
 	s         *system
 	stop      context.CancelFunc
@@ -34,7 +34,7 @@ type watchedRows struct {
 	wentBack []string
 }
 
-// watchRows watches the rows of the sample as client-go's informers do.
+// watchRows watches the CertificateRotations of the sample with client-go's informers.
 func (s *system) watchRows(t *testing.T) *watchedRows {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -62,19 +62,20 @@ func (s *system) watchRows(t *testing.T) *watchedRows {
 	return w
 }
 
-// stages of one active CA in their order: it became active in the midst of a rotation, and ends there when another one does.
+// stages of one active CA, in order. The CA becomes active during a rotation, and is replaced during the next one.
 var stages = []v1alpha1.Stage{
 	v1alpha1.StageReissuing, v1alpha1.StageDraining, v1alpha1.StageRetiring, v1alpha1.StageStable, v1alpha1.StageDistributing, v1alpha1.StageReissuing,
 }
 
-// progress is how far a watch has seen the signer come. The resource versions of rows do not tell, as they are each replica's own.
+// progress is how far a watch has seen the signer advance. Resource versions do not show that, because each
+// replica has its own.
 type progress struct {
 	active string
 	former map[string]bool
 	at     int
 }
 
-// next goes on to what a row shows, and says whether that is not behind what was shown before.
+// next advances to the stage of a row. It reports whether the row is not older than the rows before.
 func (p *progress) next(row *v1alpha1.CertificateRotation) bool {
 	if row.Status.Certificate == nil {
 		return true
@@ -95,7 +96,7 @@ func (p *progress) next(row *v1alpha1.CertificateRotation) bool {
 	return false
 }
 
-// updated finds a signer that goes back: by a replica of serve that shows less than another one has shown.
+// updated detects a signer that goes back, when a replica of serve shows an older state than another one did.
 func (w *watchedRows) updated(watch int, seen *progress, row any) {
 	is, ok := row.(*v1alpha1.CertificateRotation)
 	w.mu.Lock()
@@ -106,7 +107,7 @@ func (w *watchedRows) updated(watch int, seen *progress, row any) {
 	}
 }
 
-// end wants each watch to have come to what a list says.
+// end waits until each watch has the same rows as a list.
 func (w *watchedRows) end(t *testing.T) {
 	t.Helper()
 	until(t, "every watch has what a list says", func(ctx context.Context) error {
@@ -146,8 +147,8 @@ func (w *watchedRows) end(t *testing.T) {
 	}
 }
 
-// timeless is what a row says without the times at which conditions and members have changed: a replica that did not see a change
-// tells a time that the content permits (docs/operations.md).
+// timeless returns a status without the times of changes. A replica that did not see a change shows a time that
+// the content permits (docs/operations.md).
 func timeless(row *v1alpha1.CertificateRotation) *v1alpha1.CertificateRotationStatus {
 	status := row.Status.DeepCopy()
 	for i := range status.Conditions {

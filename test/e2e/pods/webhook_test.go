@@ -18,17 +18,16 @@ import (
 	"certrotation.dev/test/cluster/workernodes"
 )
 
-// betweenCalls of the webhook.
 const betweenCalls = 50 * time.Millisecond
 
-// TestWebhookIsCalledWhileItRotates: a webhook that fails closed is called 20 times a second, while its CA is rotated and its leaf
-// renewed. No call fails. Where serving certificate and caBundle change at once, each renewal fails some.
+// TestWebhookIsCalledWhileItRotates: a webhook that fails closed is called 20 times a second, while its CA is
+// rotated and its leaf renewed. No call fails.
 func TestWebhookIsCalledWhileItRotates(t *testing.T) {
 	t.Parallel()
 	rotateWhileCalled(t, 2, 3)
 }
 
-// TestExtendedWebhookIsCalledWhileItRotates is that for as long as it takes.
+// TestExtendedWebhookIsCalledWhileItRotates does the same with more rotations.
 func TestExtendedWebhookIsCalledWhileItRotates(t *testing.T) { rotateWhileCalled(t, 10, 10) }
 
 // rotateWhileCalled rotates the CA, and renews the leaf after each rotation.
@@ -60,7 +59,7 @@ func rotateWhileCalled(t *testing.T, rotations, renewals int) {
 	}
 }
 
-// callWebhook runs the sample webhook-server until the end of the test, and has it called.
+// callWebhook runs the sample webhook-server and calls it until the end of the test.
 func (s *system) callWebhook(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -78,7 +77,8 @@ func (s *system) callWebhook(t *testing.T) {
 	}
 }
 
-// calls are those of the webhook alone: pods of scenarios that end meanwhile count as failures of all.
+// calls counts the calls of the webhook alone. The counters of the sample include failures caused by ending
+// scenarios.
 func (s *system) calls(t *testing.T) counted {
 	t.Helper()
 	now, err := countedAt(t.Context(), s.WitnessURL(workernodes.Caller))
@@ -88,7 +88,6 @@ func (s *system) calls(t *testing.T) counted {
 	return now
 }
 
-// presentAnother wants each server to present another leaf than the former one.
 func (s *system) presentAnother(ctx context.Context, former string) error {
 	servers, err := s.ready(ctx, "parcels")
 	if err != nil {
@@ -106,9 +105,8 @@ func (s *system) presentAnother(ctx context.Context, former string) error {
 	return nil
 }
 
-// presentedBy is the fingerprint of the leaf that a server of the webhook presents.
 func (s *system) presentedBy(ctx context.Context, pod *corev1.Pod) (string, error) {
-	// Which leaf it is, is asked, and not whether it is to be trusted: the webhook is called for that.
+	// Only the identity of the leaf matters here. The calls of the webhook test whether it is trusted.
 	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, "9443"))
 	if err != nil {

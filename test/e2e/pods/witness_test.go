@@ -17,19 +17,19 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// witness sees who is a member of each relying party, over time.
+// witness records the members of each relying party over time.
 type witness struct {
 	domains []*system
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
 	mu       sync.Mutex
-	members  map[string]map[string]bool // by party
+	members  map[string]map[string]bool // By party.
 	evidence map[string]map[string]bool
-	restarts map[string]map[string]int // by party and pod
+	restarts map[string]map[string]int // By party and pod.
 }
 
-// party is the name of a relying party among those of all trust domains.
+// party returns a name of the relying party that is unique among all trust domains.
 func (s *system) party(name string) string {
 	if s.namespace == namespace {
 		return name
@@ -58,7 +58,7 @@ func watch(t *testing.T, domains ...*system) *witness {
 	return w
 }
 
-// look passes over an answer that fails: the next one is soon.
+// look ignores failed requests, because the next look follows soon.
 func (w *witness) look(ctx context.Context) {
 	for _, s := range w.domains {
 		row, err := s.row(ctx)
@@ -79,7 +79,7 @@ func (w *witness) look(ctx context.Context) {
 	}
 }
 
-// see takes the members of the parties, and the restarts of the containers of pods.
+// see records the members of the parties, and the container restarts of their pods.
 func (w *witness) see(s *system, row *v1alpha1.CertificateRotation, restarts map[string]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,13 +94,13 @@ func (w *witness) see(s *system, row *v1alpha1.CertificateRotation, restarts map
 	}
 }
 
-// end prints, per party, the members seen, the restarts of their containers and the evidence used, and returns the number of
-// all members.
+// end logs, by party, the members seen, the restarts of their containers and the evidence used. It returns the
+// number of all members.
 func (w *witness) end(t *testing.T) (members int) {
 	t.Helper()
 	w.stop()
 	w.done.Wait()
-	// Who is there at the end was seen, however seldom it was looked.
+	// Look once more, so that the present members are seen.
 	w.look(t.Context())
 	for _, party := range slices.Sorted(maps.Keys(w.members)) {
 		members += len(w.members[party])

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// keyOfData is what the test writes to etcd before everything expires.
+// keyOfData is the key that the test writes to etcd before everything expires.
 const keyOfData = "/recovery/data"
 
 // material are the files of a client of etcd.
@@ -36,7 +36,7 @@ func materialIn(dir string) (m material, err error) {
 	return m, nil
 }
 
-// writeTo puts the files where the kube-apiservers' supervisor looks for what it has to start with.
+// writeTo writes the files to the directory from which the kube-apiservers' supervisor starts.
 func (m *material) writeTo(dir string) error {
 	var errs []error
 	for name, content := range map[string][]byte{"etcd-ca-bundle.crt": m.bundle, "etcd-client.crt": m.cert, "etcd-client.key": m.key} {
@@ -59,7 +59,7 @@ func (m *material) client(node *nodes.Node) (*clientv3.Client, error) {
 	})
 }
 
-// read reads what was written before through one member, which needs a quorum.
+// read reads the data written before through one member, which needs a quorum.
 func (m *material) read(ctx context.Context, node *nodes.Node) error {
 	client, err := m.client(node)
 	if err != nil {

@@ -22,14 +22,13 @@ import (
 )
 
 const (
-	// program is where a person has put certrotation on the nodes.
+	// program is the path of certrotation on the nodes.
 	program = "/opt/certrotation"
 	// resources and output are the defaults of `certrotation recover`.
 	resources = "/etc/kubernetes/static-pod-resources"
 	output    = resources + "/recovered"
 )
 
-// installProgram copies certrotation to the disk of a node.
 func (s *system) installProgram(node *nodes.Node) error {
 	binary, err := os.ReadFile(s.Binary("certrotation"))
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *system) installProgram(node *nodes.Node) error {
 	return os.WriteFile(node.Path(program), binary, 0o755)
 }
 
-// certrotation runs the program in a node, and returns its exit code and what it printed.
+// certrotation runs the program in a node, and returns its exit code and its output.
 func certrotation(t *testing.T, node *nodes.Node, args ...string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -61,8 +60,8 @@ func certrotation(t *testing.T, node *nodes.Node, args ...string) (int, string) 
 	return 0, ""
 }
 
-// stopPod ends the static pod, and first its kubelet, which would restart it. Removing the manifest would not do: a
-// kubelet that has not reached an API server since it started lets the pod run on.
+// stopPod stops kubelet, which would restart the static pod, and then the pod. Removing the manifest is not
+// enough: a kubelet that has not reached an API server since its start does not end the pod.
 func stopPod(ctx context.Context, node *nodes.Node) error {
 	if err := node.StopKubelet(ctx); err != nil {
 		return err
@@ -78,7 +77,6 @@ func stopPod(ctx context.Context, node *nodes.Node) error {
 	return nil
 }
 
-// lastEnd is when the last certificate on a disk expires.
 func lastEnd(node *nodes.Node) (last time.Time, err error) {
 	err = filepath.WalkDir(node.Path(resources), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".crt" {

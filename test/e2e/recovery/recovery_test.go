@@ -26,7 +26,8 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// TestExpiredWhileOff is a cluster that was off until every certificate of its etcd had expired, signers included.
+// TestExpiredWhileOff recovers a cluster that was off until every certificate of its etcd, signers included, had
+// expired.
 func TestExpiredWhileOff(t *testing.T) {
 	s := startSystem(t)
 	until(t, "the cluster is Stable", s.stable)
@@ -49,7 +50,7 @@ func TestExpiredWhileOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The output of one node is good for all clients: nothing in it but the leaves is the node's own.
+	// The output of any node serves all clients, because only the leaves differ between nodes.
 	recovered, err := materialIn(s.Nodes()[0].Path(output))
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	s.isWhole(t, &recovered)
 }
 
-// stable is nil when no rotation of etcd is in flight.
+// stable returns nil if no rotation of etcd is in flight.
 func (s *system) stable(ctx context.Context) error {
 	for _, name := range []string{etcdSigner, metricSigner} {
 		row, err := s.row(ctx, name)
@@ -83,7 +84,7 @@ func (s *system) stable(ctx context.Context) error {
 	return nil
 }
 
-// remember writes what has to be there afterwards: to etcd, and to the API.
+// remember writes data to etcd and to the API that must exist after the recovery.
 func (s *system) remember(t *testing.T) {
 	t.Helper()
 	client, err := s.Etcd(t.Context())
@@ -100,7 +101,6 @@ func (s *system) remember(t *testing.T) {
 	}
 }
 
-// signer is the CA of etcd as its Secret has it.
 func (s *system) signer(t *testing.T) *pki.Certificate {
 	t.Helper()
 	secret, err := s.Client.CoreV1().Secrets(namespace).Get(t.Context(), etcdSigner, metav1.GetOptions{})
@@ -140,7 +140,7 @@ func (s *system) waitForTheEnd(t *testing.T) {
 	}
 }
 
-// expiredFormNoQuorum shows that the members cannot form a quorum, and that doctor reports why.
+// expiredFormNoQuorum asserts that the members cannot form a quorum, and that doctor reports why.
 func (s *system) expiredFormNoQuorum(t *testing.T) {
 	t.Helper()
 	expired, err := materialIn(filepath.Join(s.dir, "rendered", "tls"))
@@ -195,7 +195,7 @@ func (s *system) peersOf(node *nodes.Node) []string {
 	return out
 }
 
-// recover does what a person does on one node, without information about the other nodes.
+// recover recovers one node, without information about the other nodes.
 func (s *system) recover(t *testing.T, node *nodes.Node) {
 	t.Helper()
 	if err := stopPod(t.Context(), node); err != nil {
@@ -259,8 +259,8 @@ func (s *system) startAPIServers(t *testing.T, recovered *material) {
 	})
 }
 
-// controllerKeepsTheKey starts the controller too early: the API has only the expired signer, while the members depend
-// on its key. The controller must not replace it, and says why.
+// controllerKeepsTheKey starts the controller too early: the API has only the expired signer, while the members
+// depend on its key. The controller must not replace it, and must say why.
 func (s *system) controllerKeepsTheKey(t *testing.T, was *pki.Certificate) {
 	t.Helper()
 	s.keepController(t)
@@ -281,7 +281,7 @@ func (s *system) controllerKeepsTheKey(t *testing.T, was *pki.Certificate) {
 	}
 }
 
-// apply applies the output of every node as recover says, and makes the validity of the certificates longer.
+// apply applies the output of every node as recover says, and extends the validity of the certificates.
 func (s *system) apply(t *testing.T) {
 	t.Helper()
 	for _, node := range s.Nodes() {
@@ -306,7 +306,6 @@ func (s *system) apply(t *testing.T) {
 	}
 }
 
-// rotate is an ordinary rotation of the signer, as a person asks for it.
 func (s *system) rotate(t *testing.T) {
 	t.Helper()
 	before := s.signer(t)
@@ -325,7 +324,8 @@ func (s *system) rotate(t *testing.T) {
 	until(t, "the cluster is healthy", s.settled)
 }
 
-// isWhole shows that the cluster has completely recovered: every member serves the data, and doctor reports no fault.
+// isWhole asserts that the cluster has recovered: etcd serves the data by the new CA alone, and doctor reports no
+// fault.
 func (s *system) isWhole(t *testing.T, recovered *material) {
 	t.Helper()
 	client, err := s.Etcd(t.Context())

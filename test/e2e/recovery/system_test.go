@@ -23,16 +23,15 @@ import (
 
 const (
 	namespace = stacked.Namespace
-	// validity of every CA and every leaf of etcd. A signer is due at 80 % of it, counted from 5 minutes before it was
-	// made: that leaves the cluster about a minute and a half to start and to lose its power.
+	// validity of every CA and every leaf of etcd. A signer is due at 80 % of it, counted from 5 minutes before
+	// its creation. That leaves the cluster about a minute and a half to start and to lose its power.
 	validity = 180 * time.Second
 	// patience bounds each wait.
 	patience = 4 * time.Minute
-	// signers of the preset.
+	// Signers of the preset.
 	etcdSigner, metricSigner = "etcd-signer", "etcd-metric-signer"
 )
 
-// system is a cluster of three nodes.
 type system struct {
 	*stacked.Cluster
 	rot versioned.Interface
@@ -42,7 +41,7 @@ type system struct {
 func startSystem(t *testing.T) *system {
 	t.Helper()
 	nodes.Require(t)
-	// Not t.TempDir(), whose path has the name of the test: those of sockets below it may be no longer than 108 bytes.
+	// t.TempDir() includes the name of the test. Paths of sockets must not exceed 108 bytes.
 	dir, err := cluster.MkdirTemp("certrotation-recovery-")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +74,7 @@ func startSystem(t *testing.T) *system {
 	return s
 }
 
-// powerOff ends everything at once, as a loss of power does.
+// powerOff stops everything at once, like a loss of power.
 func (s *system) powerOff() error {
 	var errs []error
 	for _, process := range []*cluster.Process{s.Controller, s.Serve, s.Scraper, s.Supervisor, s.controllers()} {
@@ -100,7 +99,8 @@ func (s *system) powerOn(ctx context.Context) error {
 	return nil
 }
 
-// keepController starts the controller, and again when it has ended, as kubelet does: it ends when it loses its lease.
+// keepController starts the controller, and restarts it when it exits, as kubelet does. The controller exits when
+// it loses its lease.
 func (s *system) keepController(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -124,12 +124,12 @@ func (s *system) keepController(t *testing.T) {
 	t.Cleanup(func() { stop(); running.Wait() })
 }
 
-// row is a CertificateRotation as it is served now.
 func (s *system) row(ctx context.Context, name string) (*v1alpha1.CertificateRotation, error) {
 	return s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// settled is nil when no rotation of etcd is in flight, everybody trusts the signers, and nothing is wanting.
+// settled returns nil if no rotation of etcd is in flight and nothing blocks. All members must trust the signers
+// and present the leaves of their Secrets.
 func (s *system) settled(ctx context.Context) error {
 	for _, name := range []string{etcdSigner, metricSigner} {
 		row, err := s.row(ctx, name)
@@ -151,7 +151,7 @@ func (s *system) settled(ctx context.Context) error {
 	return nil
 }
 
-// until waits for a condition, and fails the test with the last answer.
+// until waits for a condition, and fails the test with the last error.
 func until(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	begun := time.Now()

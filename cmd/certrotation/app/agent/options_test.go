@@ -18,7 +18,7 @@ func init() {
 	flag.Bool("update", false, "write the golden files")
 }
 
-// inPod sets what a pod's spec does.
+// inPod sets the environment variables that the spec of a pod sets.
 func inPod(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{reload.EnvNamespace: "ns", reload.EnvName: "server-0", reload.EnvUID: "uid"} {
@@ -26,7 +26,7 @@ func inPod(t *testing.T) {
 	}
 }
 
-// and is a copy with more arguments.
+// and returns a copy of args with more arguments.
 func and(args []string, more ...string) []string { return slices.Concat(args, more) }
 
 func TestValidate(t *testing.T) {
@@ -77,7 +77,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestHelp compares --help, without the flags of the libraries, with testdata/help.txt, which `go test -update` writes.
+// TestHelp compares --help with testdata/help.txt, without the flags of the libraries. `go test -update` writes
+// the file.
 func TestHelp(t *testing.T) {
 	inPod(t)
 	var out bytes.Buffer

@@ -24,8 +24,8 @@ import (
 	"certrotation.dev/test/kubeletvolume"
 )
 
-// TestRun runs the command against an API server that at first refuses reports, with files and a program that come late: it
-// goes on, says what is wrong, and reports in the end.
+// TestRun starts with an API server that refuses reports, and with files and a program that come late. The command
+// keeps running, names the problem, and reports in the end.
 func TestRun(t *testing.T) {
 	inPod(t)
 	reports := make(chan *v1alpha1.Acknowledgement, 100)
@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// answers waits until a path is answered so.
+// answers waits until a URL answers with a code and a text.
 func answers(t *testing.T, url string, code int, want string) {
 	t.Helper()
 	got := ""
@@ -131,7 +131,7 @@ func kubeconfig(t *testing.T, server string) string {
 	return name
 }
 
-// TestNoTokenIsAProblem: a client that cannot be made is told of, and made as soon as it can.
+// TestNoTokenIsAProblem expects an error that tells to mount a token while no client can be made.
 func TestNoTokenIsAProblem(t *testing.T) {
 	options := NewOptions()
 	options.Kubeconfig = filepath.Join(t.TempDir(), "none")

@@ -30,7 +30,7 @@ func hashOf(content map[string]string) string {
 	return contenthash.OfConfigMap(&corev1.ConfigMap{Data: content})
 }
 
-// replaced is a content that was written in the place of another.
+// replaced returns a content that was written over the former one.
 func replaced(former map[string]string, anchors string) map[string]string {
 	config := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": anchors}}
 	contenthash.SupersedeConfigMap(config, &corev1.ConfigMap{Data: former})
@@ -41,7 +41,7 @@ func TestWait(t *testing.T) {
 	old, wanted := map[string]string{"ca-bundle.crt": "old"}, map[string]string{"ca-bundle.crt": "old and new"}
 	later := replaced(wanted, "new")
 	for name, tt := range map[string]struct {
-		// at is what kubelet mounts, and when.
+		// at is what kubelet mounts, by the time since the start.
 		at    map[time.Duration]map[string]string
 		after time.Duration
 		fails string
@@ -125,7 +125,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestWaitHelp compares --help, without the flags of the libraries, with testdata/wait.help.txt, which `go test -update` writes.
+// TestWaitHelp compares --help with testdata/wait.help.txt, without the flags of the libraries. `go test -update`
+// writes the file.
 func TestWaitHelp(t *testing.T) {
 	var out bytes.Buffer
 	command := NewWaitCommand()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// never is an API server that does not answer before the request ends.
+// never answers no request: it waits for the context to end.
 type never struct{}
 
 func (never) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -20,7 +20,7 @@ func (never) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, request.Context().Err()
 }
 
-// atOnce is one that does.
+// atOnce answers at once and records whether the request has a deadline.
 type atOnce struct{ deadline bool }
 
 func (a *atOnce) RoundTrip(request *http.Request) (*http.Response, error) {

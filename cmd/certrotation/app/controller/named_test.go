@@ -19,11 +19,11 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// restricted has no right but what bind gives it.
+// restricted is a user without any right except in the namespaces of bind.
 const restricted = "restricted"
 
-// testNamedNamespaces runs with a Role in one namespace and no right in the cluster: that namespace is served although
-// another one is not bound, and the other as soon as it is, without a restart.
+// testNamedNamespaces runs with a Role in one namespace and no right in the cluster. The controller serves this
+// namespace although the second one has no Role yet. It serves the second without a restart once the Role exists.
 func testNamedNamespaces(t *testing.T, c *cluster.Cluster) {
 	admin := NewOptions()
 	admin.Kubeconfig, admin.BindAddress, admin.LeaderElection.LeaderElect = c.Kubeconfig(), "", false
@@ -36,7 +36,7 @@ func testNamedNamespaces(t *testing.T, c *cluster.Cluster) {
 		configure(t, owner, name)
 	}
 	bind(t, owner.Client, "bound")
-	// The kubelets are witnesses of the clock for every installation.
+	// The controller reads the kubelets' Leases to check its clock.
 	bind(t, owner.Client, corev1.NamespaceNodeLease)
 
 	o := NewOptions()
@@ -61,7 +61,7 @@ func testNamedNamespaces(t *testing.T, c *cluster.Cluster) {
 	until(t, "the namespace that is bound later is served", made("later"))
 }
 
-// impersonating returns a kubeconfig of somebody with few rights.
+// impersonating returns a kubeconfig that impersonates the user restricted.
 func impersonating(t *testing.T, kubeconfig string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)
@@ -81,7 +81,7 @@ func impersonating(t *testing.T, kubeconfig string) string {
 	return file
 }
 
-// bind gives the rights in one namespace.
+// bind gives the user restricted the rights of the controller in one namespace.
 func bind(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}

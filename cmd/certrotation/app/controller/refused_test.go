@@ -24,11 +24,10 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// refusing is the namespace in which writes are refused.
 const refusing = "refusing"
 
-// testRefused has the API server refuse writes, by a policy of somebody else and by a quota: what it answers is recorded,
-// shown in the status, and taken back when it is refused no longer.
+// testRefused has the API server refuse writes: first by a quota, then by a policy. The controller records the
+// answer, shows it in the status, and removes the record once the write succeeds.
 func testRefused(t *testing.T, c *cluster.Cluster) {
 	o := NewOptions()
 	o.Kubeconfig, o.BindAddress, o.LeaderElection.LeaderElect = c.Kubeconfig(), "", false
@@ -43,7 +42,7 @@ func testRefused(t *testing.T, c *cluster.Cluster) {
 	configure(t, config, refusing)
 	defer start(t, config)()
 
-	// Signer and leaf fill the quota; the aggregate is one too many.
+	// Signer and leaf fill the quota, so it refuses the aggregate.
 	expectRefusal(t, own, "Secret/all-certs", "create", "exceeded quota")
 	until(t, "the status says so", func(ctx context.Context) bool { return waitsFor(ctx, t, own, "Secret/all-certs") })
 	if _, err := client.CoreV1().Secrets(refusing).Get(t.Context(), "web-server", metav1.GetOptions{}); err != nil {
@@ -80,7 +79,8 @@ func testRefused(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// quota lets that many Secrets into the namespace; nobody counts here but the API server itself.
+// quota limits the number of Secrets in the namespace. It sets the status itself: no quota controller runs in this
+// test.
 func quota(t *testing.T, client kubernetes.Interface, most string) string {
 	t.Helper()
 	hard := corev1.ResourceList{corev1.ResourceSecrets: resource.MustParse(most)}
@@ -97,7 +97,7 @@ func quota(t *testing.T, client kubernetes.Interface, most string) string {
 	return made.Name
 }
 
-// deny has a policy refuse changes of a Secret. The returned function takes it away.
+// deny makes an admission policy refuse updates of a Secret. The returned function removes the policy.
 func deny(t *testing.T, client kubernetes.Interface, secret *corev1.Secret) (lift func()) {
 	t.Helper()
 	policies := client.AdmissionregistrationV1()
@@ -158,7 +158,7 @@ func expectAccepted(t *testing.T, own configclient.ConfigV1alpha1Interface, obje
 	})
 }
 
-// waitsFor says whether the status names an object that the domain waits for.
+// waitsFor reports whether the status names an object that the domain waits for.
 func waitsFor(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1Interface, object string) bool {
 	t.Helper()
 	cfg, err := own.RotationConfigurations(refusing).Get(ctx, "web", metav1.GetOptions{})
@@ -169,7 +169,7 @@ func waitsFor(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1
 	return ready != nil && ready.Status == metav1.ConditionFalse && strings.Contains(ready.Message, object)
 }
 
-// warnings counts the events that say that a write is refused.
+// warnings counts the events about refused writes.
 func warnings(t *testing.T, client kubernetes.Interface) int {
 	t.Helper()
 	list, err := client.EventsV1().Events(refusing).List(t.Context(), metav1.ListOptions{})

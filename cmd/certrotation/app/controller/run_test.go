@@ -54,11 +54,11 @@ spec:
     bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 
-// patience is for what has to happen, however busy the machine is.
+// patience is the timeout of waits. It allows for a busy machine.
 const patience = 3 * time.Minute
 
-// TestOnControlPlane runs controllers on a real API server, each story one for namespaces of its own: the first for those that
-// have opted in, the others for those that they name.
+// TestOnControlPlane runs controllers on a real API server. Each test has its own namespaces. Those of the first
+// test opt in, and the other tests name theirs to the controller.
 func TestOnControlPlane(t *testing.T) {
 	c := cluster.ForTest(t)
 	if err := c.ApplyDefinitions(t.Context()); err != nil {
@@ -79,7 +79,7 @@ func TestOnControlPlane(t *testing.T) {
 	}
 }
 
-// testRotation takes a trust domain from nothing through a rotation, with a change of the leader in the middle of it.
+// testRotation creates a trust domain and rotates it, with a change of the leader during the rotation.
 func testRotation(t *testing.T, c *cluster.Cluster) {
 	config := func() *Config {
 		o := NewOptions()
@@ -166,7 +166,7 @@ func testRotation(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// readyStatus says whether the status is that of a configuration at rest.
+// readyStatus reports whether the status shows a configuration at rest.
 func readyStatus(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1Interface, namespace string) bool {
 	t.Helper()
 	cfg, err := own.RotationConfigurations(namespace).Get(ctx, "web", metav1.GetOptions{})
@@ -179,7 +179,6 @@ func readyStatus(ctx context.Context, t *testing.T, own configclient.ConfigV1alp
 		cfg.Status.TrustDomains[0].Stage == string(trust.Stable)
 }
 
-// createNamespace makes a namespace, which opts in or does not.
 func createNamespace(t *testing.T, c *Config, name string, managed bool) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -191,7 +190,7 @@ func createNamespace(t *testing.T, c *Config, name string, managed bool) {
 	}
 }
 
-// configure makes the configuration of the stories in a namespace.
+// configure creates the RotationConfiguration of these tests in a namespace.
 func configure(t *testing.T, c *Config, namespace string) {
 	t.Helper()
 	configuration, err := configv1alpha1.Decode([]byte(demoConfig))
@@ -203,7 +202,7 @@ func configure(t *testing.T, c *Config, namespace string) {
 	}
 }
 
-// start runs the controller; the returned function ends it as SIGTERM does.
+// start runs the controller. The returned function ends it as SIGTERM does.
 func start(t *testing.T, c *Config) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -244,7 +243,7 @@ func until(t *testing.T, what string, done func(context.Context) bool) {
 	}
 }
 
-// get asks as somebody, and does not ask who answers.
+// get sends a request with the credentials of who, and does not verify the server.
 func get(t *testing.T, who *rest.Config, url string) (int, string) {
 	t.Helper()
 	config := rest.CopyConfig(who)

@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-// run runs the command and returns what it printed, and the first exit code that it asked for.
+// run runs the command and returns what it printed, and the first exit code that it set.
 func run(t *testing.T, now time.Time, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	code = 0
@@ -70,7 +70,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestOutputJSON is read by programs: fields, severities, and no secret whatever is on the disk.
+// TestOutputJSON checks what programs read: fields and severities. No output may contain a secret.
 func TestOutputJSON(t *testing.T) {
 	now := time.Now()
 	node := disktest.NewNode(t, "node-0")

@@ -47,7 +47,7 @@ type world struct {
 	args []string
 }
 
-// start is when the certificates are made. They are valid for an hour.
+// start is when the certificates begin. They are valid for an hour.
 func start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func newWorld(t *testing.T) *world {
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
-// options are those of the arguments, without the command around them, whose logging can be set up once per process only.
+// options returns validated options without running the command: logging can be set up only once per process.
 func (w *world) options(t *testing.T, more ...string) *InstallerOptions {
 	t.Helper()
 	command, options := newInstallerCommand()
@@ -196,7 +196,7 @@ func TestExpiredLeavesAreRefused(t *testing.T) {
 	}
 }
 
-// TestRunWithACompanion installs two static pods of one revision, under the names that the class gives to their manifests.
+// TestRunWithACompanion installs two static pods of one revision, with the manifest names of the class.
 func TestRunWithACompanion(t *testing.T) {
 	w := newWorld(t)
 	const companion = "kube-apiserver"
@@ -265,7 +265,7 @@ func TestInstallerValidate(t *testing.T) {
 	}
 }
 
-// TestInstallerCommand runs the whole command, once: logging can be set up only once in a process.
+// TestInstallerCommand runs the whole command once: logging can be set up only once per process.
 func TestInstallerCommand(t *testing.T) {
 	w := newWorld(t)
 	command, options := newInstallerCommand()
@@ -279,7 +279,8 @@ func TestInstallerCommand(t *testing.T) {
 	}
 }
 
-// TestInstallerHelp compares --help, without the flags of the libraries, with testdata/installer.help.txt, which `go test -update` writes.
+// TestInstallerHelp compares --help with testdata/installer.help.txt, without the flags of the libraries. `go test
+// -update` writes the file.
 func TestInstallerHelp(t *testing.T) {
 	var out bytes.Buffer
 	command := NewInstallerCommand()

@@ -136,7 +136,7 @@ func TestPruneValidate(t *testing.T) {
 	}
 }
 
-// TestPruneCommand runs the whole command, once: logging can be set up only once in a process.
+// TestPruneCommand runs the whole command once: logging can be set up only once per process.
 func TestPruneCommand(t *testing.T) {
 	dir, args := node(t)
 	command := NewPruneCommand()
@@ -149,7 +149,8 @@ func TestPruneCommand(t *testing.T) {
 	}
 }
 
-// TestPruneHelp compares --help, without the flags of the libraries, with testdata/prune.help.txt, which `go test -update` writes.
+// TestPruneHelp compares --help with testdata/prune.help.txt, without the flags of the libraries. `go test
+// -update` writes the file.
 func TestPruneHelp(t *testing.T) {
 	var out bytes.Buffer
 	command := NewPruneCommand()

@@ -23,7 +23,7 @@ func TestRecoverCommand(t *testing.T) {
 		args []string
 		code int
 		says []string
-		// wrote says whether the disk is another one afterwards.
+		// wrote is true if the command changes the disk.
 		wrote bool
 	}{
 		"dry run":                   {args: []string{"--peers=", "--dry-run"}, says: []string{"re-sign the CA", "reissue the leaf etcd-peer-node-0", "Nothing was written"}},

@@ -98,7 +98,7 @@ func TestReadObjectsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadVolume looks for names, in a projected directory, that are accepted and are no keys.
+// FuzzReadVolume looks for names in a projected directory that are accepted although they are not valid keys.
 func FuzzReadVolume(f *testing.F) {
 	f.Add("tls.crt", "..2026", true)
 	f.Add("..data", "..", true)

@@ -89,10 +89,10 @@ func TestLimitDebugFlags(t *testing.T) {
 	}
 }
 
-// canary is key material that must not be in a log.
 const canary = "canary-of-a-private-key"
 
-// TestNoBodyIsLogged reads a Secret at the highest verbosity, and at the one above, which shows that the test would see it.
+// TestNoBodyIsLogged reads a Secret at the highest allowed verbosity. The verbosity above proves that the test
+// would find a logged body.
 func TestNoBodyIsLogged(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -125,7 +125,7 @@ func TestNoBodyIsLogged(t *testing.T) {
 	}
 }
 
-// logOf is what klog prints meanwhile.
+// logOf returns what klog prints while do runs.
 func logOf(t *testing.T, verbosity int, do func()) string {
 	t.Helper()
 	state := klog.CaptureState()

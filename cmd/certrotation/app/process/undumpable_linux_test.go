@@ -13,7 +13,7 @@ import (
 
 const child = "CERTROTATION_UNDUMPABLE_CHILD"
 
-// TestProcess does it in a process of its own, since it cannot be taken back.
+// TestProcess runs in a child process: the settings would last for the other tests.
 func TestProcess(t *testing.T) {
 	if os.Getenv(child) == "" {
 		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProcess$", "-test.v")

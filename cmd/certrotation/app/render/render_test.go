@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// sample are the files of manifests/samples/etcd-nodes that are rendered.
+// sample returns the input files of manifests/samples/etcd-nodes.
 func sample() []string {
 	var out []string
 	for _, name := range []string{"class", "namespace", "configuration", "etcd-pod", "rbac", "nodes"} {
@@ -50,7 +50,7 @@ func run(t *testing.T, options *Options) (string, error) {
 	return out.String(), err
 }
 
-// tree lists a directory: names with modes, links with their targets.
+// tree lists a directory: names with modes, and links with their targets.
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
@@ -84,7 +84,7 @@ func tree(t *testing.T, dir string) []string {
 }
 
 func TestRender(t *testing.T) {
-	// Whatever the umask is.
+	// The modes must not depend on the umask.
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
 	dir := filepath.Join(t.TempDir(), "deep", "out")
@@ -142,7 +142,7 @@ func sorted(lines []string) map[string]bool {
 	return out
 }
 
-// TestInstallerChangesNothing runs on a rendered disk what the first installer pod does there.
+// TestInstallerChangesNothing installs revision 1 on a rendered disk, as the first installer pod does.
 func TestInstallerChangesNothing(t *testing.T) {
 	_, ctx := ktesting.NewTestContext(t)
 	_, result := renderedSample(t)
@@ -169,7 +169,6 @@ func TestInstallerChangesNothing(t *testing.T) {
 	}
 }
 
-// TestDoctorFindsNothing on a rendered disk.
 func TestDoctorFindsNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	if _, err := run(t, &Options{Configs: sample(), OutputDir: dir}); err != nil {
@@ -190,7 +189,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 	}
 }
 
-// TestEmptyOutput is taken.
+// TestEmptyOutput writes to an existing, empty directory.
 func TestEmptyOutput(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := run(t, &Options{Configs: sample(), OutputDir: dir}); err != nil {
@@ -260,7 +259,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// renderedSample is what is written.
+// renderedSample returns the input of the sample and what Render makes of it.
 func renderedSample(t *testing.T) (*bootstrap.Input, *bootstrap.Result) {
 	t.Helper()
 	data, err := (&Options{Configs: sample()}).read(strings.NewReader(""))
@@ -288,7 +287,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestVerifyFinds damage between the writing and the end: then there is no output.
+// TestVerifyFinds changes a file between writing and verification. The verification must fail.
 func TestVerifyFinds(t *testing.T) {
 	input, result := renderedSample(t)
 	stranger, err := pki.NewAuthority(pki.Profile{CommonName: "x", Key: pki.ECDSAP256, Validity: time.Hour}, testNow())
@@ -333,7 +332,7 @@ func TestVerifyFinds(t *testing.T) {
 	}
 }
 
-// TestFinishRefusesWhatCameInBetween leaves an output alone that somebody else has made meanwhile.
+// TestFinishRefusesWhatCameInBetween creates the output directory while the command runs. It must stay as it is.
 func TestFinishRefusesWhatCameInBetween(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out")
 	stage, err := newStaging(output)

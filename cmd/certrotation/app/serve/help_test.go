@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHelp compares --help with testdata/help.txt, which `go test -update` writes: a flag that comes, goes or changes its
-// default is a change for users.
+// TestHelp compares --help with testdata/help.txt, which `go test -update` writes: adding, removing or changing a
+// flag or its default affects users.
 func TestHelp(t *testing.T) {
 	t.Setenv(envPodNamespace, "")
 	var out bytes.Buffer
@@ -26,7 +26,7 @@ func TestHelp(t *testing.T) {
 	if err := command.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	// The feature gates and their defaults are those of the libraries.
+	// The libraries define these feature gates and their defaults.
 	got := regexp.MustCompile(`(?m)^ +kube:[A-Za-z0-9]+=.*\n`).ReplaceAll(out.Bytes(), nil)
 	golden := filepath.Join("testdata", "help.txt")
 	if update := flag.Lookup("update"); update != nil && update.Value.String() == "true" {

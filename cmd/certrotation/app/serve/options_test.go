@@ -50,7 +50,7 @@ func TestOptionsValidate(t *testing.T) {
 	}
 }
 
-// TestOneKubeconfig holds that --kubeconfig alone is enough outside of a cluster.
+// TestOneKubeconfig: outside of a cluster, --kubeconfig alone is enough.
 func TestOneKubeconfig(t *testing.T) {
 	options := NewOptions()
 	command := newCommand(options)

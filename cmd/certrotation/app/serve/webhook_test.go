@@ -22,12 +22,12 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// answers says who has answered.
+// answers returns a handler that writes its name.
 func answers(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })
 }
 
-// unreadable is a body that must not be read.
+// unreadable is a request body that fails the test when read.
 type unreadable struct{ t *testing.T }
 
 func (u unreadable) Read([]byte) (int, error) {

@@ -40,7 +40,7 @@ func TestAuthentication(t *testing.T) {
 		"named as the node, not in it":  {pair: person(w.clientCA, "system:node:master-0"), code: http.StatusForbidden, reason: csr.RequesterNotAllowed},
 		"someone":                       {pair: person(w.clientCA, "someone", "system:masters"), code: http.StatusForbidden, reason: csr.RequesterNotAllowed},
 		"serving certificate as client": {pair: w.leaf(w.clientCA, pki.Profile{CommonName: "x", Organizations: []string{csr.GroupBootstrappers}, Usages: []pki.Usage{pki.ServerAuth}}), code: 0},
-		// The client sees that it is not asked for this one, and sends none.
+		// The server does not list this CA, so the client sends no certificate.
 		"certificate of a foreign CA": {pair: person(w.servingCA, "boss", csr.GroupBootstrappers), code: http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAuthentication(t *testing.T) {
 			}
 			response, err := w.client(tc.pair).Do(request)
 			if tc.code == 0 {
-				// The handshake fails, whatever is asked.
+				// The handshake fails for every request.
 				if err == nil {
 					response.Body.Close()
 					t.Fatalf("code %d, want no connection", response.StatusCode)
@@ -76,7 +76,7 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// TestRequests are those that are no sound request for a certificate.
+// TestRequests covers malformed requests and unsupported paths and methods.
 func TestRequests(t *testing.T) {
 	w := newWorld(t, nil)
 	sound := encode(t, object("sound", ask(t, nodeKey(t), nil)))
@@ -121,7 +121,7 @@ func TestRequests(t *testing.T) {
 	w.checkStorage()
 }
 
-// TestNobodyReadsWithoutAuthentication holds for every path but /readyz.
+// TestNobodyReadsWithoutAuthentication covers every path but /readyz.
 func TestNobodyReadsWithoutAuthentication(t *testing.T) {
 	w := newWorld(t, nil)
 	if code, _, status := w.post(object("secret", ask(t, nodeKey(t), func(*x509.CertificateRequest) {}))); code != http.StatusCreated {

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// TestClientGo requests certificates with client-go: what is signed is read as signed, and a denial is an error that a
-// program cannot take for success.
+// TestClientGo requests certificates with client-go. A signed certificate reads as signed, and a denial is an
+// error.
 func TestClientGo(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, contentType := range []string{"", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -41,7 +41,7 @@ func TestClientGo(t *testing.T) {
 	w.t = t
 }
 
-// asksWith a client for names with a suffix of their own.
+// asksWith requests certificates with a client. The suffix keeps the names of several calls apart.
 func (w *world) asksWith(client *certificatesclient.CertificatesV1Client, suffix string) {
 	t := w.t
 	t.Helper()

@@ -15,7 +15,6 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// TestFilesAreReadAgain replaces files under a running signer.
 func TestFilesAreReadAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	request := object("node-2", ask(t, nodeKey(t), nil))
@@ -87,7 +86,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 	})
 }
 
-// TestServingCertificates are chosen by the name that the client asks for, and read for each handshake.
+// TestServingCertificates expects a certificate for the server name of the client. The files are read for each
+// handshake.
 func TestServingCertificates(t *testing.T) {
 	w := newWorld(t, nil)
 	presented := func(name string) pki.Fingerprint {
@@ -158,7 +158,7 @@ func TestHealth(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestShutdown answers a request that is in flight, and frees the directory.
+// TestShutdown expects an answer to a request in flight, and an unlocked storage directory.
 func TestShutdown(t *testing.T) {
 	w := newWorld(t, nil)
 	w.server.store.Lock()
@@ -167,7 +167,8 @@ func TestShutdown(t *testing.T) {
 		code, _, _ := w.post(object("in-flight", ask(t, nodeKey(t), nil)))
 		answered <- code
 	}()
-	// The request is in flight once its connection waits for the lock of the store; ending before that would refuse it.
+	// The request is in flight once its connection waits for the lock of the store. An earlier shutdown would
+	// refuse it.
 	for deadline := time.Now().Add(time.Minute); w.server.inFlight.Load() == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the request does not arrive")

@@ -14,8 +14,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// TestFirstKeyWins: who asks for a node that has a certificate gets none, with whatever token, also after a restart, until an
-// operator releases the node.
+// TestFirstKeyWins: a node with a certificate gets none for another key, with any token and after a restart. An
+// operator can release the node.
 func TestFirstKeyWins(t *testing.T) {
 	w := newWorld(t, nil)
 	thief := newKey(t)
@@ -56,7 +56,8 @@ func TestFirstKeyWins(t *testing.T) {
 	}
 }
 
-// TestHolderIsNoLink: what lies in the place of a holder and is none refuses, and is not written through.
+// TestHolderIsNoLink puts something else in the place of the holder file. The signer must refuse the request and
+// must not write through a link.
 func TestHolderIsNoLink(t *testing.T) {
 	for name, place := range map[string]func(path, elsewhere string) error{
 		"a link to a file":     func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },

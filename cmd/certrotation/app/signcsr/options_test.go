@@ -42,7 +42,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestNewRefuses what is wrong with the files, before anything is served.
+// TestNewRefuses covers faults of the files. They are found before the signer serves.
 func TestNewRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*world)

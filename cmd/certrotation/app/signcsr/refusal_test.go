@@ -26,7 +26,7 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// refusalCase changes a sound request into one that is refused, and says how.
+// refusalCase changes a sound request so that it is refused, with the expected answer.
 type refusalCase struct {
 	key     func(t *testing.T) crypto.Signer
 	request func(*x509.CertificateRequest)
@@ -34,11 +34,11 @@ type refusalCase struct {
 	object  func(*certificatesv1.CertificateSigningRequest)
 	code    int
 	reason  csr.Reason
-	// message is a part of it.
+	// message is a part of the answer.
 	message string
 }
 
-// refusals are the defects of the signer that this one takes the place of, and their neighbours.
+// refusals are requests that the signer must refuse.
 func refusals() map[string]refusalCase {
 	subject := func(organizations ...string) func(*x509.CertificateRequest) {
 		return func(r *x509.CertificateRequest) { r.Subject.Organization = organizations }
@@ -127,7 +127,7 @@ func refusals() map[string]refusalCase {
 	}
 }
 
-// edited re-encodes the DER of a request after edit.
+// edited decodes a PEM request, applies edit to its DER, and encodes it again.
 func edited(request []byte, edit func(der []byte) []byte) []byte {
 	block, _ := pem.Decode(request)
 	return pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: edit(block.Bytes)})
@@ -198,7 +198,7 @@ func TestRefusals(t *testing.T) {
 	w.checkStorage()
 }
 
-// checkDenied reads the object again: the API has it with the condition Denied and without a certificate, or not at all.
+// checkDenied reads the object again. It has the condition Denied and no certificate, or does not exist.
 func (w *world) checkDenied(name string, reason csr.Reason) {
 	w.t.Helper()
 	if csr.CheckName(name) != nil {
@@ -228,7 +228,7 @@ func (w *world) lastDecision() decision {
 	return last
 }
 
-// checkStorage holds always: every file of the storage is one that this package names, and private.
+// checkStorage must hold at any time: every file in the storage has a name of this package and a private mode.
 func (w *world) checkStorage() {
 	w.t.Helper()
 	entries, err := os.ReadDir(w.options.StorageDir)

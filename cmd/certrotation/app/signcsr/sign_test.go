@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// profiled is a sound request of a profile for the node master-0.
+// profiled returns a sound request of a profile for the node master-0.
 func profiled(t *testing.T, profile csr.Profile, usages ...certificatesv1.KeyUsage) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	out := object("sound", ask(t, nodeKey(t), func(r *x509.CertificateRequest) {
@@ -138,7 +138,6 @@ func TestSignEveryKindOfKey(t *testing.T) {
 	}
 }
 
-// TestNames is what the same name stands for when it comes again.
 func TestNames(t *testing.T) {
 	w := newWorld(t, nil)
 	first, second := object("name", ask(t, nodeKey(t), nil)), object("name", ask(t, newKey(t), nil))
@@ -175,7 +174,7 @@ func TestNames(t *testing.T) {
 	if code, again, _ = w.post(first); code != http.StatusOK || !bytes.Equal(again.Status.Certificate, signed.Status.Certificate) {
 		t.Errorf("the same request after a restart: code %d", code)
 	}
-	// A certificate of a CA that is not there any more helps nobody.
+	// Do not return a stored certificate of a former CA: sign again.
 	w.ca = w.authority("etcd-2", caYears)
 	w.files("ca", w.ca)
 	if code, again, _ = w.post(first); code != http.StatusCreated || !csr.Issued(again).SignedBy(w.ca.Certificate) {

@@ -41,23 +41,23 @@ const (
 	caYears   = 10 * 365 * 24 * time.Hour
 )
 
-// world is a signer that serves, and the files that it reads.
+// world is a running signer, and the files that it reads.
 type world struct {
 	t       *testing.T
 	dir     string
 	options *Options
 	clock   *testclock.FakePassiveClock
 	server  *Server
-	// stop ends the server and returns what Run has returned.
+	// stop ends the server and returns the error of Run.
 	stop func() error
 
 	ca, metricCA, servingCA, clientCA *pki.Pair
 }
 
-// newWorld starts a signer of two nodes. The edit comes before the start.
+// newWorld starts a signer of two nodes. It calls edit before the start.
 func newWorld(t *testing.T, edit func(*world)) *world {
 	t.Helper()
-	// Handshakes go by the real clock.
+	// Handshakes use the real clock.
 	w := &world{t: t, dir: t.TempDir(), options: NewOptions(), clock: testclock.NewFakePassiveClock(time.Now().Truncate(time.Second))}
 	w.ca, w.metricCA = w.authority("etcd", caYears), w.authority("metric", caYears)
 	w.servingCA, w.clientCA = w.authority("serving", caYears), w.authority("clients", caYears)
@@ -148,7 +148,7 @@ func (w *world) files(name string, pair *pki.Pair) (cert, key string) {
 	return w.file(name+".crt", pair.CertPEM()), w.file(name+".key", keyPEM)
 }
 
-// client is an HTTP client that verifies the signer, with a client certificate or without.
+// client returns an HTTP client that verifies the signer. The client certificate pair may be nil.
 func (w *world) client(pair *pki.Pair) *http.Client {
 	w.t.Helper()
 	config := w.tlsConfig()
@@ -176,7 +176,7 @@ func (w *world) tlsConfig() *tls.Config {
 
 func (w *world) url(path string) string { return "https://" + w.server.secure.Addr().String() + path }
 
-// call is one request with the token; the answer is read whole.
+// call sends a request with the token, and reads the whole answer.
 func (w *world) call(method, path string, body []byte, edit func(*http.Request)) (*http.Response, []byte) {
 	w.t.Helper()
 	return w.callWith(w.client(nil), method, path, body, func(r *http.Request) {
@@ -209,7 +209,7 @@ func (w *world) callWith(client *http.Client, method, path string, body []byte, 
 	return response, data
 }
 
-// post creates an object and returns the code with what came: the object or the status.
+// post creates an object. It returns the code and either the created object or the status.
 func (w *world) post(object *certificatesv1.CertificateSigningRequest) (int, *certificatesv1.CertificateSigningRequest, *metav1.Status) {
 	w.t.Helper()
 	response, data := w.call(http.MethodPost, collection, encode(w.t, object), nil)
@@ -244,7 +244,7 @@ func encode(t *testing.T, object any) []byte {
 	return data
 }
 
-// ask is a sound request, or one that edit has made unsound.
+// ask returns a certificate request. It is sound unless edit changes it.
 func ask(t testing.TB, key crypto.Signer, edit func(*x509.CertificateRequest)) []byte {
 	t.Helper()
 	template := &x509.CertificateRequest{
@@ -262,7 +262,7 @@ func ask(t testing.TB, key crypto.Signer, edit func(*x509.CertificateRequest)) [
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-// object is a CertificateSigningRequest of the profile EtcdPeer for a request.
+// object returns a CertificateSigningRequest of the profile EtcdPeer.
 func object(name string, request []byte) *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{
 		TypeMeta:   csr.TypeMeta(),
@@ -276,7 +276,7 @@ func object(name string, request []byte) *certificatesv1.CertificateSigningReque
 	}
 }
 
-// firstKey is that of the node in all tests: another one is refused.
+// firstKey is the key of the node in all tests. The signer refuses another one.
 var firstKey = sync.OnceValues(func() (crypto.Signer, error) { return pki.GenerateKey(pki.ECDSAP256) })
 
 func nodeKey(t testing.TB) crypto.Signer {

@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command apiserver-supervisor runs the kube-apiservers of this machine, a load balancer in front of them, and follows the
-// rotation of their etcd's certificates; see package supervisor.
+// Command apiserver-supervisor runs the kube-apiservers of this machine and a load balancer in front of them. It
+// follows the rotation of their etcd's certificates; see package supervisor.
 package main
 
 import (
@@ -77,7 +77,7 @@ func newCommand() *cobra.Command {
 	flags.DurationVar(&o.config.Patience, "patience", 0, "How long a new connection waits for an API server that is ready. 15s when 0.")
 	flags.DurationVar(&o.config.StopTimeout, "stop-timeout", 0, "How long a server may take to end in order. 45s when 0.")
 	for _, name := range []string{"dir", "seed-dir", "kube-apiserver", "server", "listen", "kubeconfig", "bundle", "leaf"} {
-		// The flags exist: they were added above.
+		// It cannot fail: the flags were added above.
 		_ = cmd.MarkFlagRequired(name)
 	}
 	return cmd

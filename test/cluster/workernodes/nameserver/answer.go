@@ -14,19 +14,19 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// domain of the cluster.
+// domain is the suffix of the cluster's names.
 const domain = "svc.cluster.local."
 
-// seconds that an answer may be used: pods come and go.
+// seconds is the TTL of an answer, short because pods come and go.
 const seconds = 1
 
-// names of the cluster: what they stand for, and the names of addresses.
+// names maps names to addresses, and reverse names to names.
 type names struct {
 	addresses map[string][]netip.Addr
 	reverse   map[string][]string
 }
 
-// zone are the names that EndpointSlices give.
+// zone returns the names in EndpointSlices.
 func zone(slices []*discoveryv1.EndpointSlice) names {
 	z := names{addresses: map[string][]netip.Addr{}, reverse: map[string][]string{}}
 	for _, slice := range slices {
@@ -52,13 +52,12 @@ func zone(slices []*discoveryv1.EndpointSlice) names {
 	return z
 }
 
-// reversed is the name under which the names of an address are found.
+// reversed returns the reverse name of an address.
 func reversed(address netip.Addr) string {
 	b := address.As4()
 	return fmt.Sprintf("%d.%d.%d.%d.in-addr.arpa.", b[3], b[2], b[1], b[0])
 }
 
-// answer is the reply to a question.
 func answer(message []byte, z names) ([]byte, error) {
 	var asked dnsmessage.Message
 	if err := asked.Unpack(message); err != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLookups asks as programs do: with the resolver of Go, which etcd uses too.
+// TestLookups asks with Go's resolver, which etcd uses too.
 func TestLookups(t *testing.T) {
 	endpoint := func(address, host string, ready bool) discoveryv1.Endpoint {
 		out := discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(ready)}}

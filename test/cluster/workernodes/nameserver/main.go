@@ -58,7 +58,7 @@ func run(ctx context.Context, kubeconfig, listen string) error {
 	})
 }
 
-// serve answers one question after the other until conn is closed.
+// serve answers questions one after the other until conn is closed.
 func serve(conn net.PacketConn, list func() []*discoveryv1.EndpointSlice) error {
 	buffer := make([]byte, 512)
 	for {

@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command witness runs in the pods of this package's tests: it prints and writes to a file what it was told to say, and
-// says it to whoever connects.
+// Command witness runs in the pods of this package's tests. It prints its text, writes it to a file, and sends it to
+// each client.
 package main
 
 import (
