@@ -34,6 +34,18 @@ func TestValidateMTLSServiceOfPods(t *testing.T) {
 			want:   []string{"FieldValueForbidden " + params + ".serverPods"},
 		},
 		{
+			name: "the name of a Service",
+			mutate: func(p *MTLSServicePreset) {
+				p.ServerPods, p.ServerAddresses = nil, []string{"10.0.0.7:443", "web.demo.svc:443"}
+			},
+			want: []string{"FieldValueInvalid " + params + ".serverAddresses[1]"}, detail: "is the name of a Service",
+		},
+		{
+			name:   "the address of a Service",
+			mutate: func(p *MTLSServicePreset) { p.ServerPods, p.ServerAddresses = nil, []string{"10.96.3.4:443"} },
+			want:   []string{"FieldValueInvalid " + params + ".serverAddresses[0]"}, detail: "is the address of a Service",
+		},
+		{
 			name:   "neither addresses nor pods",
 			mutate: func(p *MTLSServicePreset) { p.ServerPods = nil },
 			want:   []string{"FieldValueRequired " + params + ".serverAddresses"},
@@ -102,7 +114,9 @@ func TestValidateMTLSServiceOfPods(t *testing.T) {
 				ClientPods: []MTLSClientPods{{Name: "web", Selector: *ofApp("web")}},
 			}
 			tc.mutate(preset)
-			errs := Validate(&RotationConfigurationSpec{Preset: &Preset{Name: PresetMTLSService, MTLSService: preset}}, "ns")
+			errs := Validate(&RotationConfigurationSpec{
+				Preset: &Preset{Name: PresetMTLSService, MTLSService: preset}, ServiceCIDRs: []string{"10.96.0.0/12"},
+			}, "ns")
 			if diff := cmp.Diff(tc.want, summary(errs)); diff != "" {
 				t.Fatalf("errors (-want +got):\n%s\n%v", diff, errs.ToAggregate())
 			}

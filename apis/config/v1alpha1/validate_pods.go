@@ -100,6 +100,16 @@ const speaksForOthers = ", which leads each connection to another of its pods: o
 
 // serviceAddresses refuses endpoints with an address in serviceCIDRs. Invalid ranges are refused elsewhere.
 func (v *validator) serviceAddresses(spec *RotationConfigurationSpec) {
+	refuse := func(at *field.Path, address string) {
+		if withinRanges(address, spec.ServiceCIDRs) {
+			v.add(field.Invalid(at, address, "is the address of a Service, by serviceCIDRs"+speaksForOthers))
+		}
+	}
+	if preset := spec.Preset; preset != nil && preset.MTLSService != nil {
+		for i, address := range preset.MTLSService.ServerAddresses {
+			refuse(specPath.Child("preset", "mtlsService", "serverAddresses").Index(i), address)
+		}
+	}
 	for i := range spec.TrustDomains {
 		for j := range spec.TrustDomains[i].RelyingParties {
 			probe := spec.TrustDomains[i].RelyingParties[j].Evidence.TLSProbe
@@ -108,9 +118,7 @@ func (v *validator) serviceAddresses(spec *RotationConfigurationSpec) {
 			}
 			at := specPath.Child("trustDomains").Index(i).Child("relyingParties").Index(j).Child("evidence", "tlsProbe", "endpoints")
 			for k := range probe.Endpoints {
-				if address := probe.Endpoints[k].Address; withinRanges(address, spec.ServiceCIDRs) {
-					v.add(field.Invalid(at.Index(k).Child("address"), address, "is the address of a Service, by serviceCIDRs"+speaksForOthers))
-				}
+				refuse(at.Index(k).Child("address"), probe.Endpoints[k].Address)
 			}
 		}
 	}

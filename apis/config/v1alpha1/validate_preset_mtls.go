@@ -44,7 +44,9 @@ func validateMTLSServer(params *MTLSServicePreset, path *field.Path) field.Error
 		probed := &RelyingParty{Pods: params.ServerPods.members(), Evidence: Evidence{Kind: EvidenceTLSProbe}}
 		errs = append(errs, validatePods(probed, pods)...)
 	}
-	return append(errs, validateSet(params.ServerAddresses, addresses, validateHostPort)...)
+	return append(errs, validateSet(params.ServerAddresses, addresses, func(address string, path *field.Path) field.ErrorList {
+		return validateAddress(address, false, path)
+	})...)
 }
 
 func validateMTLSClients(params *MTLSServicePreset, names mtlsNames, path *field.Path) field.ErrorList {

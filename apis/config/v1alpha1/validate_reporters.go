@@ -25,11 +25,12 @@ func validateReporters(reporters *Reporters, path *field.Path) field.ErrorList {
 	if len(reporters.Users)+len(reporters.Groups)+len(reporters.ServiceAccounts) == 0 {
 		errs = append(errs, field.Required(path, "name a user, a group or a service account"))
 	}
-	for child, list := range map[string][]string{
-		"users": reporters.Users, "groups": reporters.Groups, "serviceAccounts": reporters.ServiceAccounts,
-	} {
-		if len(list) > maxReporters {
-			errs = append(errs, field.TooMany(path.Child(child), len(list), maxReporters))
+	for _, list := range []struct {
+		child    string
+		accounts []string
+	}{{"users", reporters.Users}, {"groups", reporters.Groups}, {"serviceAccounts", reporters.ServiceAccounts}} {
+		if len(list.accounts) > maxReporters {
+			errs = append(errs, field.TooMany(path.Child(list.child), len(list.accounts), maxReporters))
 		}
 	}
 	errs = append(errs, validateSet(reporters.Users, path.Child("users"), validateReporter)...)
