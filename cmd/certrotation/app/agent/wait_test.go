@@ -22,10 +22,6 @@ import (
 	"certrotation.dev/test/kubeletvolume"
 )
 
-func init() {
-	flag.Bool("update", false, "write the golden files")
-}
-
 func hashOf(content map[string]string) string {
 	return contenthash.OfConfigMap(&corev1.ConfigMap{Data: content})
 }

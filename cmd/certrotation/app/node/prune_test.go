@@ -15,10 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	logsapi "k8s.io/component-base/logs/api/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rollout/generation"
