@@ -10,7 +10,7 @@
 //
 // /livez, /readyz and /metrics are served over TLS on --metrics-bind-address. Without certificate files the
 // certificate is made in memory. Every client may read health. Metrics name namespaces and objects, so only clients
-// that the API server authorizes may read them (app/ports). The default is the loopback address; in a pod set it to
+// that the API server authorizes may read them (app/process). The default is the loopback address; in a pod set it to
 // :10270. There is no /debug.
 //
 // controller/dial connects to the addresses that a configuration names. --allowed-cidrs and --denied-cidrs extend and

@@ -9,7 +9,7 @@
 //
 // The secure port is a generic API server with delegated authentication and authorization. It serves the API group,
 // OpenAPI, health, metrics and reviews. Anonymous clients get only health checks, and cause no requests to the API
-// server (app/ports).
+// server (app/process).
 //
 // Only kube-apiserver may send reviews, because a denial names who depends on an object. By default reviews come
 // through the aggregation layer. The ValidatingWebhookConfiguration names the Service kubernetes of the namespace
@@ -23,7 +23,7 @@
 // /validate and its own /livez and /readyz, and presents the certificate of the secure port. It is required if API
 // and webhook run as separate processes (--serve-api=false).
 //
-// /debug is served only with --profiling, behind the same authorization. No verbosity logs bodies (app/logging).
+// /debug is served only with --profiling, behind the same authorization. No verbosity logs bodies (app/process).
 //
 // Server.Run owns the goroutines. When its context ends, both listeners drain first, while inventory and view
 // continue, so that open watches stay correct. Then inventory and view stop, and Run returns when all goroutines have
