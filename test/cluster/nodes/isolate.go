@@ -82,16 +82,26 @@ func (w *Network) applyCuts(ctx context.Context) error {
 			if cut == slices.Contains(n.cutFrom, other.name) {
 				continue
 			}
-			var err error
-			if cut {
-				_, err = n.Exec(ctx, "ip", "neighbour", "replace", other.IP().String(), "lladdr", nobody, "dev", "eth0", "nud", "permanent")
-				n.cutFrom = append(n.cutFrom, other.name)
-			} else {
-				_, err = n.Exec(ctx, "ip", "neighbour", "delete", other.IP().String(), "dev", "eth0")
-				n.cutFrom = slices.DeleteFunc(n.cutFrom, func(name string) bool { return name == other.name })
+			if err := n.setCut(ctx, other, cut); err != nil {
+				errs = append(errs, err)
 			}
-			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// setCut cuts a node off another one, or ends that. After a failure it is still to be done.
+func (n *Node) setCut(ctx context.Context, other *Node, cut bool) error {
+	if !cut {
+		if _, err := n.Exec(ctx, "ip", "neighbour", "delete", other.IP().String(), "dev", "eth0"); err != nil {
+			return err
+		}
+		n.cutFrom = slices.DeleteFunc(n.cutFrom, func(name string) bool { return name == other.name })
+		return nil
+	}
+	if _, err := n.Exec(ctx, "ip", "neighbour", "replace", other.IP().String(), "lladdr", nobody, "dev", "eth0", "nud", "permanent"); err != nil {
+		return err
+	}
+	n.cutFrom = append(n.cutFrom, other.name)
+	return nil
 }
