@@ -68,40 +68,6 @@ func setStoreDefaults(formats *AdditionalFormats) {
 	}
 }
 
-func setEvidenceDefaults(party *RelyingParty) {
-	if party.Evidence.Kind == EvidenceAcknowledgement {
-		setDefault(&party.Evidence.Lease, DefaultAcknowledgementLease)
-	}
-	if party.Evidence.Kind == EvidenceWorkloadRollout {
-		if party.Evidence.WorkloadRollout == nil {
-			party.Evidence.WorkloadRollout = &WorkloadRollout{}
-		}
-		party.Evidence.WorkloadRollout.StartGate = cmp.Or(party.Evidence.WorkloadRollout.StartGate, StartGateRequired)
-		for i := range party.Evidence.WorkloadRollout.Workloads {
-			setQuorumDefaults(party.Evidence.WorkloadRollout.Workloads[i].Quorum)
-		}
-	}
-	if files := party.Evidence.Mounted; files != nil && files.TrustVolume != "" {
-		files.TrustKey = cmp.Or(files.TrustKey, anchorsKey)
-	}
-	probe := party.Evidence.TLSProbe
-	if probe == nil {
-		return
-	}
-	probe.Proof = cmp.Or(probe.Proof, ProofAcceptableAuthorities)
-	setDefault(&probe.Interval, DefaultProbeInterval)
-	setDefault(&probe.Timeout, DefaultProbeTimeout)
-	for i := range probe.Endpoints {
-		endpoint := &probe.Endpoints[i]
-		endpoint.Member = cmp.Or(endpoint.Member, loneMember(party))
-		endpoint.ServerName = cmp.Or(endpoint.ServerName, probe.ServerName)
-		endpoint.ClientLeaf = cmp.Or(endpoint.ClientLeaf, probe.ClientLeaf)
-		if len(party.Presents) == 1 {
-			endpoint.Presents = cmp.Or(endpoint.Presents, party.Presents[0])
-		}
-	}
-}
-
 // loneMember returns the name of the only member of a party, "" if there are several. An endpoint need not name
 // it.
 func loneMember(party *RelyingParty) string {

@@ -42,7 +42,7 @@ func validateRenewalOrder(domain *TrustDomain, path *field.Path) field.ErrorList
 	}
 	index := map[string]int{}
 	for i, party := range domain.RelyingParties {
-		if party.Evidence.Kind == EvidenceRenewed {
+		if party.Evidence.Renewed != nil {
 			order.renewed[party.Name] = party
 			order.names = append(order.names, party.Name)
 			index[party.Name] = i
@@ -54,7 +54,7 @@ func validateRenewalOrder(domain *TrustDomain, path *field.Path) field.ErrorList
 		order.trail = order.trail[:0]
 		if cycle := order.cycle(renewalNode{name: name}); cycle != nil {
 			at := path.Index(index[firstParty(cycle)]).Child("evidence", "kind")
-			errs = append(errs, field.Invalid(at, EvidenceRenewed, explainCycle(cycle)))
+			errs = append(errs, field.Invalid(at, domain.RelyingParties[index[firstParty(cycle)]].Evidence.Kind, explainCycle(cycle)))
 		}
 	}
 	return errs

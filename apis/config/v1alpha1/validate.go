@@ -133,7 +133,7 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		names.Insert(party.Name)
 		v.add(validateParty(party, declared, partyPath)...)
 		v.restarted = append(v.restarted, restartedOf(party, partyPath)...)
-		if party.Evidence.Kind == EvidenceStaticPodRevision && party.ForEachNode != nil {
+		if typeOf(party.Evidence.Kind).rolledOut && party.ForEachNode != nil {
 			v.rolledOut = append(v.rolledOut, rolledOutParty{party: party, bundle: domain.Bundle.ConfigMapName, path: partyPath})
 		}
 	}

@@ -88,17 +88,6 @@ func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field
 	return errs
 }
 
-// unseen returns why the evidence of a party cannot show that it verifies a leaf, "" if it can.
-func unseen(party *RelyingParty, leaf *Leaf) string {
-	switch {
-	case party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth):
-		return fmt.Sprintf("a tlsProbe of %s sees only whose client certificates it accepts, and this one has no usage ClientAuth", party.Name)
-	case party.Evidence.Kind == EvidenceCABundle && !slices.Contains(leaf.Usages, ServerAuth):
-		return fmt.Sprintf("kube-apiserver verifies only servers by a caBundle of %s, and this one has no usage ServerAuth", party.Name)
-	}
-	return ""
-}
-
 // withoutEvidence explains why a party that selects the leaf does not count.
 func withoutEvidence(parties []RelyingParty, leaf *Leaf) string {
 	for i := range parties {

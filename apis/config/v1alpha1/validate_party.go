@@ -21,8 +21,8 @@ func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path
 	if party.Pods != nil {
 		errs = append(errs, validatePods(party, path.Child("pods"))...)
 	}
-	if party.Evidence.Kind == EvidenceCABundle {
-		errs = append(errs, validateTargetMembers(party, domain, path)...)
+	if check := typeOf(party.Evidence.Kind).validateMembers; check != nil {
+		errs = append(errs, check(party, domain, path)...)
 	}
 	errs = append(errs, validateSet(party.Members, path.Child("members"), validateName)...)
 	errs = append(errs, validateReporters(party.Reporters, path.Child("reporters"))...)
@@ -65,16 +65,9 @@ func validatePresents(party *RelyingParty, domain *declaredDomain, path *field.P
 			errs = append(errs, field.Invalid(path.Index(i), name,
 				"the leaf is held by the member of its node: the party needs forEachNode, pods, or members that are named as the nodes"))
 		}
-		if leaf != nil && len(leaf.Usages) > 0 && party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ServerAuth) {
-			errs = append(errs, field.Invalid(path.Index(i), name, "a tlsProbe never sees this leaf, which has no usage ServerAuth: "+
-				"have another party present it, with evidence of another kind such as acknowledgement"))
+		if leaf != nil {
+			errs = append(errs, validatePresented(party, leaf, path.Index(i))...)
 		}
-		if leaf != nil && party.Evidence.Kind == EvidenceWorkloadRollout {
-			errs = append(errs, validateStartLeaf(leaf, path.Index(i))...)
-		}
-	}
-	if party.Evidence.Kind == EvidenceRenewed && len(party.Presents) == 0 {
-		errs = append(errs, field.Required(path, "the evidence renewed is seen on the leaves that the party presents"))
 	}
 	return errs
 }

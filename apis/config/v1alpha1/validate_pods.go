@@ -62,7 +62,7 @@ func validatePodSelector(selector *metav1.LabelSelector, path *field.Path) field
 
 // validatePodPort requires a port if the pods are probed, and only then. Their addresses need no configuration.
 func validatePodPort(party *RelyingParty, path *field.Path) field.ErrorList {
-	pods, probed := party.Pods, party.Evidence.Kind == EvidenceTLSProbe
+	pods, probed := party.Pods, typeOf(party.Evidence.Kind).probed
 	var errs field.ErrorList
 	switch {
 	case pods.ContainerPort != 0 && pods.PortName != "":

@@ -140,11 +140,11 @@ func (v *validator) rollouts(spec *RotationConfigurationSpec, namespace string) 
 func (p *rolledOutParty) validate(aggregate *Aggregate, rollout *Rollout) field.ErrorList {
 	kind := p.path.Child("evidence", "kind")
 	if rollout == nil || rollout.StaticPod == nil {
-		return field.ErrorList{field.Invalid(kind, EvidenceStaticPodRevision, "there is no rollout whose revisions could be evidence")}
+		return field.ErrorList{field.Invalid(kind, p.party.Evidence.Kind, "there is no rollout whose revisions could be evidence")}
 	}
 	if aggregate == nil || !slices.Contains(rollout.StaticPod.ConfigMapNames, aggregate.ConfigMapName) ||
 		!slices.ContainsFunc(aggregate.Bundles, func(b AggregatedBundle) bool { return b.ConfigMapName == p.bundle }) {
-		return field.ErrorList{field.Invalid(kind, EvidenceStaticPodRevision, fmt.Sprintf(
+		return field.ErrorList{field.Invalid(kind, p.party.Evidence.Kind, fmt.Sprintf(
 			"the rollout does not bring the ConfigMap %s to the nodes: add it to the bundles of the aggregate, and the aggregate's ConfigMap "+
 				"to the configMapNames of the rollout", p.bundle))}
 	}

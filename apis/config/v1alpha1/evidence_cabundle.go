@@ -7,9 +7,39 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the
+// domain's bundle, each named KIND.NAME.
+type CABundleEvidence struct {
+	// minimumDelay is the time after which every kube-apiserver counts as verifying with an anchor that a caBundle
+	// holds. It is an assumption of the operator, not an observation. At least 1s.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
+	MinimumDelay metav1.Duration `json:"minimumDelay"`
+}
+
+// caBundleEvidence: the objects by whose caBundle kube-apiserver verifies.
+func caBundleEvidence() evidenceType {
+	return evidenceType{
+		kind: EvidenceCABundle, parameters: func(e *Evidence) bool { return e.CABundle != nil }, name: "caBundle",
+		missing: "nothing observes when a kube-apiserver begins to verify by what was written: say after which minimumDelay it does",
+		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
+			return validateDuration(&party.Evidence.CABundle.MinimumDelay, at.Child("caBundle"), "minimumDelay")
+		},
+		validateMembers: validateTargetMembers,
+		unseen: func(party string, leaf *Leaf) string {
+			if slices.Contains(leaf.Usages, ServerAuth) {
+				return ""
+			}
+			return fmt.Sprintf("kube-apiserver verifies only servers by a caBundle of %s, and this one has no usage ServerAuth", party)
+		},
+	}
+}
 
 // validateTargetMembers validates a party with the evidence caBundle. Its members are the objects of injectInto of
 // the bundle, each named KIND.NAME, and they present nothing.

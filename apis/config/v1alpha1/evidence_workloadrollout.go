@@ -1,0 +1,137 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// WorkloadRollout is the evidence of pods whose template names the content that they start with. The annotation
+// KIND.content.certrotation.dev/NAME holds the hash of the object NAME. KIND is configmap or secret.
+type WorkloadRollout struct {
+	// startGate is what stops a pod from starting with older content that the kubelet has cached. Defaults to
+	// Required.
+	// +optional
+	StartGate StartGate `json:"startGate,omitempty"`
+	// workloads of the members, in the namespace of the configuration. certrotation restarts them by these
+	// annotations of their templates when a rotation waits for it. If empty, certrotation does not change the
+	// templates.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Workloads []RestartedWorkload `json:"workloads,omitempty"`
+}
+
+// RestartedWorkload is a workload that certrotation restarts.
+// +kubebuilder:validation:XValidation:rule="!has(self.quorum) || self.kind == 'StatefulSet'",message="quorum is for a StatefulSet whose pods are the members of an etcd cluster"
+type RestartedWorkload struct {
+	Workload `json:",inline"`
+	// quorum is for a StatefulSet whose pods are the members of an etcd cluster. It defines how the members are
+	// asked, before and after a pod is replaced. certrotation then replaces the pods itself, one at a time, by
+	// evictions. The StatefulSet needs the updateStrategy OnDelete. A workload must have the same quorum wherever it
+	// is named.
+	// +optional
+	Quorum *Quorum `json:"quorum,omitempty"`
+}
+
+// StartGate defines whether a pod must wait, at its start, for the content that its template names.
+// +kubebuilder:validation:Enum=Required;Assumed
+type StartGate string
+
+// Start gates.
+const (
+	// StartGateRequired counts only pods with an init container that waits for the hash of the annotation with
+	// `certrotation wait`.
+	StartGateRequired StartGate = "Required"
+	// StartGateAssumed counts pods without one too. The proof is weaker: the kubelet may have mounted older content.
+	StartGateAssumed StartGate = "Assumed"
+)
+
+// workloadRolloutEvidence: what pods started with.
+func workloadRolloutEvidence() evidenceType {
+	return evidenceType{
+		kind: EvidenceWorkloadRollout, parameters: func(e *Evidence) bool { return e.WorkloadRollout != nil }, name: "workloadRollout",
+		validate: validateStart,
+		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
+			return validateWorkloadRollout(party.Evidence.WorkloadRollout, at.Child("workloadRollout"))
+		},
+		validateLeaf: validateStartLeaf,
+		setDefaults: func(party *RelyingParty) {
+			if party.Evidence.WorkloadRollout == nil {
+				party.Evidence.WorkloadRollout = &WorkloadRollout{}
+			}
+			rollout := party.Evidence.WorkloadRollout
+			rollout.StartGate = cmp.Or(rollout.StartGate, StartGateRequired)
+			for i := range rollout.Workloads {
+				setQuorumDefaults(rollout.Workloads[i].Quorum)
+			}
+		},
+	}
+}
+
+// maxContentName is the longest object name that an annotation can end with: the name part of an annotation has at
+// most 63 characters.
+const maxContentName = 63
+
+// workloadKinds in the order in which they are offered.
+var workloadKinds = []WorkloadKind{Deployment, StatefulSet, DaemonSet}
+
+// validateStart requires pods, and a bundle whose name fits into an annotation of their template.
+func validateStart(party *RelyingParty, domain *declaredDomain, at *field.Path) field.ErrorList {
+	kind := at.Child("kind")
+	errs := seenOnPods(party, kind)
+	if domain.verifiesAnything(party) && len(domain.bundle) > maxContentName {
+		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, unnamable("ConfigMap", domain.bundle)))
+	}
+	return errs
+}
+
+// validateStartLeaf refuses leaves for each node: all pods of a template start with the same Secrets. The name
+// must fit into an annotation.
+func validateStartLeaf(leaf *Leaf, path *field.Path) field.ErrorList {
+	switch {
+	case leaf.ForEachNode != nil:
+		return field.ErrorList{field.Invalid(path, leaf.SecretName, "with evidence of the kind workloadRollout the pods of a template start "+
+			"with the same Secrets, and this leaf is another one on each node")}
+	case len(leaf.SecretName) > maxContentName:
+		return field.ErrorList{field.Invalid(path, leaf.SecretName, unnamable("Secret", leaf.SecretName))}
+	}
+	return nil
+}
+
+// unnamable explains why no annotation can name the content of an object.
+func unnamable(kind, name string) string {
+	return fmt.Sprintf("pods name what they start with in annotations, and none can end with the name of %s/%s, which has more than %d characters",
+		kind, name, maxContentName)
+}
+
+func validateWorkloadRollout(rollout *WorkloadRollout, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if rollout.StartGate != StartGateRequired && rollout.StartGate != StartGateAssumed {
+		errs = append(errs, field.NotSupported(path.Child("startGate"), rollout.StartGate, []StartGate{StartGateRequired, StartGateAssumed}))
+	}
+	known := map[Workload]bool{}
+	for i, workload := range rollout.Workloads {
+		at := path.Child("workloads").Index(i)
+		if !slices.Contains(workloadKinds, workload.Kind) {
+			errs = append(errs, field.NotSupported(at.Child("kind"), workload.Kind, workloadKinds))
+		}
+		for _, message := range validation.IsDNS1123Subdomain(workload.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), workload.Name, message))
+		}
+		if known[workload.Workload] {
+			errs = append(errs, field.Duplicate(at, workload.Workload))
+		}
+		known[workload.Workload] = true
+		if workload.Quorum != nil && workload.Kind != StatefulSet {
+			errs = append(errs, field.Forbidden(at.Child("quorum"), "is for a StatefulSet whose pods are the members of an etcd cluster"))
+		}
+	}
+	return errs
+}
