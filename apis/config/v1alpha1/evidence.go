@@ -33,7 +33,8 @@ type evidenceType struct {
 	// setDefaults sets the defaults of a party with evidence of the kind.
 	setDefaults func(*RelyingParty)
 	// probed: members are probed at addresses. rolledOut: the rollout of the configuration brings them their files.
-	probed, rolledOut bool
+	// byRenewal: the evidence is that leaves are renewed, which may wait for the evidence of others.
+	probed, rolledOut, byRenewal bool
 }
 
 // evidenceTypes in the order in which they are offered.

@@ -32,7 +32,7 @@ func gracePeriodEvidence() evidenceType {
 // renewedEvidence: a time after the renewal of the leaves that a party presents.
 func renewedEvidence() evidenceType {
 	return evidenceType{
-		kind: EvidenceRenewed, parameters: func(e *Evidence) bool { return e.Renewed != nil },
+		kind: EvidenceRenewed, byRenewal: true, parameters: func(e *Evidence) bool { return e.Renewed != nil },
 		name: "renewed", missing: "nothing observes that a renewed leaf is presented: say after which minimumDelay it is",
 		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
 			return validateDuration(&party.Evidence.Renewed.MinimumDelay, at.Child("renewed"), "minimumDelay")

@@ -42,7 +42,7 @@ func validateRenewalOrder(domain *TrustDomain, path *field.Path) field.ErrorList
 	}
 	index := map[string]int{}
 	for i, party := range domain.RelyingParties {
-		if party.Evidence.Renewed != nil {
+		if typeOf(party.Evidence.Kind).byRenewal {
 			order.renewed[party.Name] = party
 			order.names = append(order.names, party.Name)
 			index[party.Name] = i

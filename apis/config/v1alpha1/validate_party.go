@@ -3,11 +3,7 @@
 
 package v1alpha1
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
+import "k8s.io/apimachinery/pkg/util/validation/field"
 
 func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	errs := validateName(party.Name, path.Child("name"))
