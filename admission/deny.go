@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -118,4 +118,4 @@ func (v *verdict) response(uid types.UID) *admissionv1.AdmissionResponse {
 }
 
 // shortened cuts a text to at most limit bytes, at a character boundary.
-func shortened(text string, limit int) string { return truncate.To(text, limit, "...") }
+func shortened(text string, limit int) string { return display.Shorten(text, limit, "...") }

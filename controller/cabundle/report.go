@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/injection"
-	"certrotation.dev/registry/truncate"
 )
 
 // Reasons of events on the target, or on the configuration that names a target which cannot be watched.
@@ -76,7 +76,7 @@ func (c *Controller) tell(t target, held string, about subject) {
 	})
 	switch {
 	case tell:
-		c.cfg.Recorder.Eventf(about.ref, nil, corev1.EventTypeWarning, EventInjectionHeld, "InjectCABundle", "%s", truncate.Note(about.holds+held))
+		c.cfg.Recorder.Eventf(about.ref, nil, corev1.EventTypeWarning, EventInjectionHeld, "InjectCABundle", "%s", display.Note(about.holds+held))
 	case resumed:
 		c.cfg.Recorder.Eventf(about.ref, nil, corev1.EventTypeNormal, EventInjectionResumed, "InjectCABundle", "%s", about.resumes)
 	case in > 0:

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 )
 
 // Reasons of events on the source.
@@ -45,12 +45,12 @@ func (c *Controller) report(k key, held string) {
 	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(k.kind), Namespace: k.from, Name: source}
 	where := k.namespace + "/" + k.name
 	// Events of one object and reason are merged unless their actions differ.
-	action := truncate.Action("Copy to " + where)
+	action := display.Action("Copy to " + where)
 	switch {
 	case tell:
-		c.recorder.Eventf(object, nil, corev1.EventTypeWarning, EventCopyHeld, action, "%s", truncate.Note("copy "+where+": "+held))
+		c.recorder.Eventf(object, nil, corev1.EventTypeWarning, EventCopyHeld, action, "%s", display.Note("copy "+where+": "+held))
 	case resumed:
-		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", truncate.Note("copy "+where+" follows its source again"))
+		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", display.Note("copy "+where+" follows its source again"))
 	case in > 0:
 		c.queue.AddAfter(k, in)
 	}

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
@@ -25,6 +24,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
 	"certrotation.dev/test/apifake/sources"
+	"certrotation.dev/test/disktest"
 )
 
 const etcdConfig = `

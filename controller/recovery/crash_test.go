@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
+	"certrotation.dev/test/disktest"
 )
 
 var errKilled = errors.New("the process was killed")

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
+	"certrotation.dev/test/disktest"
 )
 
 // damage is a node whose disk a test changes.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/disktest"
 )
 
 func FuzzParseManifest(f *testing.F) {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/nodepod"
+	"certrotation.dev/test/disktest"
 )
 
 // TestBesideInstaller recovers what the real installer wrote, and then runs the installer again. It finds the node

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/controller/durable"
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/disktest"
 )
 
 // expired is a node whose certificates ended an hour ago, with the signer in etcd's data.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/disktest"
 )
 
 // TestRestore restores a node whose last revisions are bad, with various peers. CA a signs revision 3. The leaves

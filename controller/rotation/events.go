@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -83,7 +83,7 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 }
 
 func (c *Controller) emit(ref *corev1.ObjectReference, eventType, reason, action, note string) {
-	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", truncate.Note(note))
+	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", display.Note(note))
 }
 
 // referenceOf returns the reference to an object that is named Kind/name.

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -74,7 +74,7 @@ func waitingFor(a *trust.Assessment) string {
 	for _, b := range a.Blockers {
 		all = append(all, trust.Subject(b.Party, b.Member, b.Object, string(b.Reason)))
 	}
-	return truncate.Action("WaitFor " + strings.Join(slices.Compact(all), " "))
+	return display.Action("WaitFor " + strings.Join(slices.Compact(all), " "))
 }
 
 // reportProblems emits an event on each object with a new problem. Its action is the reason of the problem, because a
@@ -131,5 +131,5 @@ func (c *Controller) reportWaivers(signer *corev1.ObjectReference, before, now [
 }
 
 func actionOn(w trust.Waiver) string {
-	return truncate.Action(actionWaive + " " + trust.MemberName(w.Party, w.Member))
+	return display.Action(actionWaive + " " + trust.MemberName(w.Party, w.Member))
 }

@@ -17,7 +17,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	applyconfig "certrotation.dev/generated/applyconfiguration/config/v1alpha1"
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -101,7 +101,7 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 			}
 		}
 		if len(wrong) > 0 {
-			ready.Status, ready.Message = metav1.ConditionFalse, truncate.Message(strings.Join(wrong, "; "))
+			ready.Status, ready.Message = metav1.ConditionFalse, display.Message(strings.Join(wrong, "; "))
 			if ready.Reason == reasonReady {
 				ready.Reason = string(trust.ReasonObjectProblem)
 			}
@@ -127,7 +127,7 @@ func aggregateProblems(configuration string, n *inventory.Namespace) []*trust.Pr
 // statusOfDomain returns the public status of a domain. While it waits and that is not reported yet, the former
 // message stays: after a restart, the length of the wait is unknown.
 func statusOfDomain(name string, s *status, before []configv1alpha1.TrustDomainStatus) configv1alpha1.TrustDomainStatus {
-	out := configv1alpha1.TrustDomainStatus{Name: name, Stage: string(s.stage), Message: truncate.Message(s.message())}
+	out := configv1alpha1.TrustDomainStatus{Name: name, Stage: string(s.stage), Message: display.Message(s.message())}
 	if s.blocked == "" || s.told != "" {
 		return out
 	}
@@ -142,7 +142,7 @@ func statusOfDomain(name string, s *status, before []configv1alpha1.TrustDomainS
 func refusedBecause(configuration string, n *inventory.Namespace) (reason, message string) {
 	for _, p := range n.Problems {
 		if p.Object == string(inventory.ConfigurationKind)+"/"+configuration && notAccepted(p.Reason) {
-			return string(p.Reason), truncate.Message(p.Message)
+			return string(p.Reason), display.Message(p.Message)
 		}
 	}
 	return "", ""

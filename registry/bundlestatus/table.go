@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation"
-	"certrotation.dev/registry/columns"
+	"certrotation.dev/registry/display"
 )
 
 // shownDigits of a fingerprint suffice to find the anchor in the object.
@@ -35,7 +35,7 @@ func headers() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the ConfigMap."},
 		{Name: "Anchors", Type: "integer", Description: "Trust anchors in the bundle."},
-		columns.Stage(),
+		display.Stage(),
 		{Name: "Trusted", Type: "string", Description: "Members that have loaded the newest anchor, of all that must."},
 		{Name: "Safe-To-Remove", Type: "string", Description: "Anchors that nothing needs: slot and start of the fingerprint."},
 		{Name: "Ready", Type: "string", Description: "Whether the bundle is readable and holds the CA that signs."},
@@ -47,7 +47,7 @@ func headers() []metav1.TableColumnDefinition {
 
 // ConvertToTable implements rest.TableConvertor.
 func (t *table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return columns.Table(object, options, headers(), t.row)
+	return display.Table(object, options, headers(), t.row)
 }
 
 func (t *table) row(object runtime.Object) ([]any, error) {
@@ -60,10 +60,10 @@ func (t *table) row(object runtime.Object) ([]any, error) {
 		bundle.Name,
 		int64(len(status.Anchors)),
 		string(status.Stage),
-		columns.Trust(status.Trust),
+		display.Trust(status.Trust),
 		safeToRemove(status.Anchors),
-		columns.Ready(status.Conditions),
-		columns.Age(bundle.CreationTimestamp, t.clock.Now()),
+		display.Ready(status.Conditions),
+		display.Age(bundle.CreationTimestamp, t.clock.Now()),
 		bundle.Spec.Signer,
 		blocked(status.Conditions),
 	}, nil
@@ -79,7 +79,7 @@ func safeToRemove(anchors []certrotation.Anchor) string {
 		}
 	}
 	if len(safe) == 0 {
-		return columns.None
+		return display.None
 	}
 	return strings.Join(safe, ",")
 }
@@ -87,7 +87,7 @@ func safeToRemove(anchors []certrotation.Anchor) string {
 func blocked(conditions []metav1.Condition) string {
 	condition := meta.FindStatusCondition(conditions, certrotation.ConditionBlocked)
 	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return columns.None
+		return display.None
 	}
 	return condition.Reason
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/registry/columns"
+	"certrotation.dev/registry/display"
 )
 
 type table struct {
@@ -30,7 +30,7 @@ func headers() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the Secret."},
 		{Name: "Role", Type: "string", Description: "Signer or Leaf."},
 		{Name: "Signer", Type: "string", Description: "Secret of the signer."},
-		columns.Stage(),
+		display.Stage(),
 		{Name: "Trusted", Type: "string", Description: "Members that have loaded the CA that they need, of all that must; ? for those of whom nothing is known."},
 		{Name: "Expires", Type: "string", Description: "Time until the certificate expires."},
 		{Name: "Rotates", Type: "string", Description: "Time until the certificate is due for rotation."},
@@ -44,7 +44,7 @@ func headers() []metav1.TableColumnDefinition {
 
 // ConvertToTable implements rest.TableConvertor.
 func (t *table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return columns.Table(object, options, headers(), t.row)
+	return display.Table(object, options, headers(), t.row)
 }
 
 func (t *table) row(object runtime.Object) ([]any, error) {
@@ -53,9 +53,9 @@ func (t *table) row(object runtime.Object) ([]any, error) {
 		return nil, err
 	}
 	now, status := t.clock.Now(), &rotation.Status
-	expires, serial, key := columns.None, columns.None, columns.None
+	expires, serial, key := display.None, display.None, display.None
 	if c := status.Certificate; c != nil {
-		expires = columns.Until(&c.NotAfter, now, "expired")
+		expires = display.Until(&c.NotAfter, now, "expired")
 		serial, key = c.SerialNumber, c.KeyAlgorithm
 	}
 	return []any{
@@ -63,13 +63,13 @@ func (t *table) row(object runtime.Object) ([]any, error) {
 		string(rotation.Spec.Role),
 		rotation.Spec.Signer,
 		string(status.Stage),
-		columns.Trust(status.Trust),
+		display.Trust(status.Trust),
 		expires,
-		columns.Until(status.RotatesAt, now, "due"),
-		columns.Ready(status.Conditions),
-		columns.Age(rotation.CreationTimestamp, now),
+		display.Until(status.RotatesAt, now, "due"),
+		display.Ready(status.Conditions),
+		display.Age(rotation.CreationTimestamp, now),
 		serial,
 		key,
-		columns.Blocker(status.Blockers),
+		display.Blocker(status.Blockers),
 	}, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -99,13 +99,13 @@ func follow(w *Workload, c *census) Verdict {
 	case w.Observed < w.Generation:
 		return w.unseen()
 	case w.OnDelete && deletable > 0:
-		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", truncate.Names(without(c.former, c.terminating)))
+		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", display.Names(without(c.former, c.terminating)))
 	case w.Partition > 0 && deletable > 0 && w.keepsBack(c):
 		return w.partitioned()
 	case w.Ordered && len(c.gated) > 0:
 		return Verdict{State: Replace, Pods: c.gated}
 	case w.Ordered && len(c.kept) > 0:
-		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", truncate.Names(c.kept))
+		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", display.Names(c.kept))
 	case w.overdue():
 		return w.exceeded()
 	}
@@ -122,7 +122,7 @@ func (w *Workload) partitioned() Verdict {
 	for i := range min(w.Partition, w.Wanted) {
 		kept = append(kept, w.ordinal(i))
 	}
-	return hold(ReasonPartitioned, "has to be restarted and its updateStrategy has the partition %d, which keeps %s: set the partition to 0", w.Partition, truncate.Names(kept))
+	return hold(ReasonPartitioned, "has to be restarted and its updateStrategy has the partition %d, which keeps %s: set the partition to 0", w.Partition, display.Names(kept))
 }
 
 func (w *Workload) ordinal(i int32) string { return fmt.Sprintf("%s-%d", w.Name, w.First+i) }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -107,7 +107,7 @@ func (o *Order) Why() string {
 		n := &o.For[i]
 		text := fmt.Sprintf("relying party %s of trust domain %s", n.Party, n.Domain)
 		if len(n.Waits) > 0 {
-			text += fmt.Sprintf(" (evidence of %s)", truncate.Names(n.Waits))
+			text += fmt.Sprintf(" (evidence of %s)", display.Names(n.Waits))
 		}
 		texts = append(texts, text)
 	}

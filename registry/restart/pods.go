@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -115,7 +115,7 @@ func (c *census) unreadyText() string {
 	if len(c.unready) == 0 {
 		return ""
 	}
-	return ": pod " + truncate.Names(c.unready)
+	return ": pod " + display.Names(c.unready)
 }
 
 func without(names, others []string) []string {

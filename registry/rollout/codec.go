@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 )
 
 // Metadata and data of the ConfigMap with the Status of a rollout.
@@ -153,5 +153,5 @@ func cut(text string) string {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
-	return truncate.To(text, maxMessage, " ...")
+	return display.Shorten(text, maxMessage, " ...")
 }

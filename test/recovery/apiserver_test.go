@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/controller/recovery"
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/disktest"
 )
 
 // TestSecretsOfKubeAPIServer reads what a real kube-apiserver has stored, after updates and a deletion, from the

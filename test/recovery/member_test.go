@@ -20,10 +20,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/heldport"
+	"certrotation.dev/test/disktest"
 )
 
 // member is a node on which the test acts as kubelet: it runs what the manifest says.

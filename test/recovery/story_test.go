@@ -19,9 +19,9 @@ import (
 
 	"certrotation.dev/cmd/certrotation/app/node"
 	"certrotation.dev/controller/recovery"
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/disktest"
 )
 
 // TestExpiredWhileOff recovers a cluster of three members that was off until all of its certificates had expired,

@@ -10,7 +10,6 @@ import (
 
 	"certrotation.dev/cmd/certrotation/app/agent"
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
-	kubeadmcmd "certrotation.dev/cmd/certrotation/app/kubeadm"
 	"certrotation.dev/cmd/certrotation/app/node"
 	"certrotation.dev/cmd/certrotation/app/render"
 	"certrotation.dev/cmd/certrotation/app/serve"
@@ -32,7 +31,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	verflag.AddFlags(root.Flags())
-	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand(), kubeadmcmd.NewCommand())
+	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand(), render.NewKubeadmCommand())
 	root.AddCommand(node.NewDoctorCommand(), node.NewRecoverCommand())
 	root.AddCommand(node.NewInstallerCommand(), node.NewPruneCommand())
 	root.AddCommand(agent.NewWaitCommand(), agent.NewCommand())

@@ -9,7 +9,7 @@ import (
 
 	"certrotation.dev/apis/certrotation"
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	tablecolumns "certrotation.dev/registry/columns"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/projection"
@@ -54,7 +54,7 @@ func TestBlockersReadAlike(t *testing.T) {
 			if got := blockerText(served(t, &hub[0])); got != tc.want {
 				t.Errorf("the plugin says %q, want %q", got, tc.want)
 			}
-			if got := tablecolumns.Blocker(hub); got != tc.cell || !strings.HasPrefix(got, blockerName(served(t, &hub[0]))) {
+			if got := display.Blocker(hub); got != tc.cell || !strings.HasPrefix(got, blockerName(served(t, &hub[0]))) {
 				t.Errorf("the table says %q, want %q", got, tc.cell)
 			}
 		})

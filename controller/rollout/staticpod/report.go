@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/rollout"
-	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -123,5 +123,5 @@ func (l *look) emit(warning bool, reason, action, note string) {
 	if warning {
 		kind = corev1.EventTypeWarning
 	}
-	l.recorder.Eventf(ref, nil, kind, reason, truncate.Action(action), "%s", truncate.Note(note))
+	l.recorder.Eventf(ref, nil, kind, reason, display.Action(action), "%s", display.Note(note))
 }

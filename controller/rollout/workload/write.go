@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/restart"
-	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -139,5 +139,5 @@ func (l *look) emit(t *task, kind, reason, note string) {
 	if t.reading.workload != nil {
 		ref.UID, ref.ResourceVersion = t.reading.workload.UID, t.reading.workload.ResourceVersion
 	}
-	l.cfg.Recorder.Eventf(ref, nil, kind, reason, "RestartWorkload", "%s", truncate.Note(note))
+	l.cfg.Recorder.Eventf(ref, nil, kind, reason, "RestartWorkload", "%s", display.Note(note))
 }

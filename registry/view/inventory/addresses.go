@@ -11,7 +11,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/address"
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -206,10 +206,10 @@ func (u unaddressed) problems() []trust.Problem {
 	for _, name := range sortedNames(u) {
 		message := withoutAddress(u[name].doubted)
 		if leaves := u[name].leftOut; len(leaves) > 0 {
-			message += fmt.Sprintf(", so these leaves are not issued: %s", truncate.Names(leaves))
+			message += fmt.Sprintf(", so these leaves are not issued: %s", display.Names(leaves))
 		}
 		if leaves := u[name].kept; len(leaves) > 0 {
-			message += fmt.Sprintf(", so these leaves keep the addresses that they have: %s", truncate.Names(leaves))
+			message += fmt.Sprintf(", so these leaves keep the addresses that they have: %s", display.Names(leaves))
 		}
 		out = append(out, addressProblem(name, message))
 	}

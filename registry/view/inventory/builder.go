@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -67,7 +67,7 @@ func (b *builder) add(cfg *Configuration) *part {
 	if conflicts := b.conflicts(p); len(conflicts) > 0 {
 		b.refuse(cfg.Name, ReasonConflictingClaim, fmt.Sprintf(
 			"nothing of it takes effect, because others have what it claims: %s; use other names in one of them",
-			truncate.Names(conflicts)))
+			display.Names(conflicts)))
 		return nil
 	}
 	for key, claim := range p.claims {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/trust"
 )
 
@@ -60,5 +60,5 @@ func andMore(n int) string {
 
 // bounded truncates a message between two characters.
 func bounded(message string) string {
-	return truncate.To(message, maxMessage, "...")
+	return display.Shorten(message, maxMessage, "...")
 }

@@ -14,8 +14,8 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/registry/nodepod"
+	"certrotation.dev/test/disktest"
 )
 
 // run runs the command and returns what it printed, and the first exit code that it set.

@@ -13,7 +13,7 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/test/disktest"
 )
 
 func TestRecoverCommand(t *testing.T) {

@@ -1,9 +1,12 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render is the subcommand render: it makes the certificates, manifests and disks of a cluster's first nodes,
-// offline, from the objects that would be applied to the cluster. controller/bootstrap decides what to make,
-// registry/nodepod the layout of a node's disk.
+// Package render are the subcommands that print what an operator applies, without an API server. kubeadm prints the
+// objects that adopt the etcd of a kubeadm control plane: it reads two manifests on one control plane node, and no key;
+// registry/kubeadm makes the objects.
+//
+// render makes the certificates, manifests and disks of a cluster's first nodes from the objects that would be applied
+// to the cluster. controller/bootstrap decides what to make, registry/nodepod the layout of a node's disk.
 //
 //	OUTPUT/manifests/*.yaml                    every object, to create in the order of the names
 //	OUTPUT/nodes/NODE/etc/kubernetes/...       what belongs on the disk of each node

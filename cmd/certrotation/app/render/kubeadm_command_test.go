@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubeadm
+package render
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 const manifests = "../../../../registry/kubeadm/testdata"
 
-func TestCommand(t *testing.T) {
+func TestKubeadmCommand(t *testing.T) {
 	image := "--image=certrotation@sha256:" + strings.Repeat("0", 64)
 	for name, tc := range map[string]struct {
 		args []string
@@ -24,7 +24,7 @@ func TestCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			command := NewCommand()
+			command := NewKubeadmCommand()
 			command.SetArgs(tc.args)
 			command.SetOut(&out)
 			command.SetErr(&bytes.Buffer{})

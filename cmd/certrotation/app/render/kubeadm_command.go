@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubeadm
+package render
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/nodepod"
 )
 
-const long = `Print the StaticPodClass and the ConfigMap with the templates by which the preset kubeadm-etcd rolls
+const kubeadmLong = `Print the StaticPodClass and the ConfigMap with the templates by which the preset kubeadm-etcd rolls
 out etcd and kube-apiserver. Run it on one control plane node that kubeadm has set up:
 
   certrotation kubeadm --image=REGISTRY/certrotation@sha256:... >adoption.yaml
@@ -28,17 +28,17 @@ It reads etcd.yaml and kube-apiserver.yaml in --manifest-dir, and no key. The no
 become placeholders, so it is enough to run it on one node if those of the others differ in nothing else.
 docs/kubeadm.md has the steps of an adoption and of an upgrade.`
 
-type options struct {
+type kubeadmOptions struct {
 	ManifestDirectory, Configuration, Image string
 }
 
-// NewCommand returns the command.
-func NewCommand() *cobra.Command {
-	o := &options{ManifestDirectory: configv1alpha1.DefaultManifestDirectory, Configuration: configv1alpha1.KubeadmStaticPod}
+// NewKubeadmCommand returns the command.
+func NewKubeadmCommand() *cobra.Command {
+	o := &kubeadmOptions{ManifestDirectory: configv1alpha1.DefaultManifestDirectory, Configuration: configv1alpha1.KubeadmStaticPod}
 	command := &cobra.Command{
 		Use:          "kubeadm --image=IMAGE",
 		Short:        "Print what adopts the etcd of a control plane that kubeadm has set up",
-		Long:         long,
+		Long:         kubeadmLong,
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE:         func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout()) },
@@ -50,7 +50,7 @@ func NewCommand() *cobra.Command {
 	return command
 }
 
-func (o *options) run(out io.Writer) error {
+func (o *kubeadmOptions) run(out io.Writer) error {
 	etcd, err := o.read(kubeadm.EtcdManifest)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (o *options) run(out io.Writer) error {
 	return nil
 }
 
-func (o *options) read(name string) ([]byte, error) {
+func (o *kubeadmOptions) read(name string) ([]byte, error) {
 	root, err := os.OpenRoot(o.ManifestDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("open --manifest-dir: %w", err)

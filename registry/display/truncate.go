@@ -1,8 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package truncate shortens texts to the API's limits. All its functions are pure.
-package truncate
+package display
 
 import (
 	"fmt"
@@ -19,19 +18,19 @@ const (
 )
 
 // Note shortens the note of an event.
-func Note(text string) string { return To(text, MaxNote, more) }
+func Note(text string) string { return Shorten(text, MaxNote, more) }
 
 // Action shortens the action of an event. Events of one object and reason are told apart by it.
-func Action(text string) string { return To(text, MaxAction, more) }
+func Action(text string) string { return Shorten(text, MaxAction, more) }
 
 // Message shortens the message of a condition or of a status.
-func Message(text string) string { return To(text, MaxMessage, more) }
+func Message(text string) string { return Shorten(text, MaxMessage, more) }
 
 // more ends a shortened text.
 const more = " ..."
 
-// To cuts a text of more than longest bytes between characters, and ends it with more.
-func To(text string, longest int, more string) string {
+// Shorten cuts a text of more than longest bytes between characters, and ends it with more.
+func Shorten(text string, longest int, more string) string {
 	if len(text) <= longest {
 		return text
 	}

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package columns
+package display
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package truncate
+package display
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ func TestTo(t *testing.T) {
 		{"no room for a character", "ääää", 5, " ..."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := To(tc.text, tc.longest, more); got != tc.want {
+			if got := Shorten(tc.text, tc.longest, more); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

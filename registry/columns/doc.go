@@ -1,6 +1,0 @@
-// Copyright The certrotation Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-// Package columns renders the table cells that both virtual resources share. Only here does a time become relative to
-// now: the objects hold absolute times. All functions are pure.
-package columns
