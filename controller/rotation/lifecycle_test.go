@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -85,6 +86,15 @@ func TestBootstrapAndRotation(t *testing.T) {
 	}
 	if n := w.settle(c); n != 0 {
 		t.Fatalf("%d writes in the steady state, want none", n)
+	}
+	// The evidence of the members ends after an hour.
+	w.api.ForgetActions()
+	for range 50 {
+		w.clock.Step(time.Minute)
+		w.look(c)
+	}
+	if got := w.api.Actions(); len(got) > 0 {
+		t.Errorf("rest costs %v", got)
 	}
 	for _, reason := range []string{
 		EventSignerUpdateRequired, EventTargetUpdateRequired, EventCABundleUpdateRequired,

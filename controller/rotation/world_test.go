@@ -340,6 +340,13 @@ func (w *world) check() {
 			w.t.Fatalf("leaf %s chains to no anchor of the bundle", l.Name)
 		}
 	}
+	for _, a := range w.Namespace(testNamespace).Aggregates {
+		for _, b := range a.Bundles {
+			if a.ConfigMap.Present && !a.ConfigMap.Unadopted() && len(a.Anchors[b.Key]) == 0 {
+				w.t.Fatalf("the aggregate holds no anchor under %s", b.Key)
+			}
+		}
+	}
 }
 
 // recorder keeps events as "type reason object: note".

@@ -139,12 +139,29 @@ func TestLostAndDamagedObjects(t *testing.T) {
 		{"certificate-not-before of a leaf deleted", func(w *world) { delete(w.leaf("server").Annotations, AnnotationNotBefore) },
 			[]string{"IssueLeaf server"}, Stable},
 		{"all annotations of a leaf deleted", func(w *world) { w.leaf("server").Annotations = nil }, []string{"RecordMetadata server"}, Stable},
+		{"certificate-not-after of a leaf in the past", func(w *world) { w.leaf("server").Annotations[AnnotationNotAfter] = "2020-01-01T00:00:00Z" },
+			[]string{"RecordMetadata server"}, Stable},
+		{"certificate-not-after of a due leaf in the future", func(w *world) {
+			w.now = refresh(w.leaf("server").Certificate, w.leaf("server").Policy)
+			w.leaf("server").Annotations[AnnotationNotAfter] = "2099-01-01T00:00:00Z"
+		}, []string{"IssueLeaf client-a", "IssueLeaf client-b", "IssueLeaf server"}, Stable},
+		{"one of two anchors removed in flight", func(w *world) {
+			publishedNext(w)
+			w.done = nil
+			w.d.Bundle.Anchors = w.d.Bundle.Anchors[1:]
+		}, []string{"PublishAnchors bundle"}, Distributing},
+		{"anchors in another order", func(w *world) {
+			publishedNext(w)
+			w.done = nil
+			slices.Reverse(w.d.Bundle.Anchors)
+		}, nil, Distributing},
 		{"names of a leaf changed", func(w *world) { w.leaf("server").Policy.Profile.DNSNames = []string{"other.example"} },
 			[]string{"IssueLeaf server"}, Stable},
 		{"unreadable leaf holds nothing else up and is not overwritten", func(w *world) {
 			l := w.leaf("server")
 			l.Certificate, l.Problem = nil, &Problem{Object: "Secret/server", Reason: ReasonUnparsable}
-		}, nil, Stable},
+			w.requestFor("client-a", "")
+		}, []string{"IssueLeaf client-a", "ClearRequest rotate.client-a"}, Stable},
 		{"unreadable signer", func(w *world) {
 			w.d.Signer.Problem = &Problem{Object: "Secret/signer", Reason: ReasonUnparsable}
 			w.leaf("server").Certificate = nil
@@ -293,5 +310,17 @@ func TestDeletedLeafIsReissuedInEveryStage(t *testing.T) {
 		if w.leaf("server").Certificate == nil {
 			t.Errorf("after %d steps (%s): the leaf was not reissued", steps, stage)
 		}
+	}
+}
+
+// TestAnchorsCountWhoHasLoadedThem: the state of an anchor says how many members have loaded it.
+func TestAnchorsCountWhoHasLoadedThem(t *testing.T) {
+	w := published(t)
+	for i, name := range []string{"client-a", "server", "client-b"} {
+		next := w.assess().Anchors[1]
+		if !same(next.Certificate, w.d.Signer.Next) || next.Trusted != i || next.Members != 3 {
+			t.Errorf("%d of %d members count for %s, want %d of 3", next.Trusted, next.Members, next.Certificate.Subject, i)
+		}
+		w.reload(name)
 	}
 }

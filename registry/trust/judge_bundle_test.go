@@ -38,6 +38,7 @@ func TestJudgeBundle(t *testing.T) {
 		}},
 		{name: "the active anchor removed", before: func(w *world) { withForeign(w) }, edit: only(1),
 			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: append([]string{"Secret/signer"}, all...), says: "(active)", way: "rotate signer"},
+		{name: "the anchors in another order", before: publishedNext, edit: func(_ *world, d *Domain) { slices.Reverse(d.Bundle.Anchors) }},
 		{name: "the next anchor removed", before: publishedNext, edit: only(0),
 			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/signer"}, says: "(next)", way: "abort signer"},
 		{name: "the old anchor removed while leaves need it", before: func(w *world) { publishedNext(w); w.reload("server"); w.settle() }, edit: only(1),

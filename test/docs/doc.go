@@ -6,7 +6,7 @@
 //
 //   - a link leads to a file, and to a heading of it;
 //   - a path and a function (`package.Function`, `package.Type.Method`) that a page names exist;
-//   - docs/mistakes.md names tests that exist, and every story of test/holes;
+//   - docs/mistakes.md names tests that exist;
 //   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
 //   - docs/known-issues.md and docs/pods.md explain each reason of a blocker and of a problem;
 //   - docs/reference.md explains exactly the conditions, events, metrics and guard rules that the code makes. The

@@ -4,6 +4,7 @@
 package inventory_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -347,6 +348,19 @@ func TestNodeNameMeetsOtherLeaf(t *testing.T) {
 	}
 	if got, want := allProblems(n), "Secret/web-client ConflictingClaim: the leaf of node client"; !strings.HasPrefix(got, want) {
 		t.Errorf("problems:\n%s\nwant %q", got, want)
+	}
+}
+
+// TestTwoNodesOfOneLeafName: the node keeps the name whose address is in the leaf.
+func TestTwoNodesOfOneLeafName(t *testing.T) {
+	t.Parallel()
+	cfg, ca := configuration("config", strings.Replace(webConfig, "\naggregate:", rivals, 1)), authority(t, "ca")
+	for holder, address := range map[string]string{"x": "10.0.0.1", "metrics-x": "10.0.0.2"} {
+		n := inventory.Build(sources(t, cfg, node("x", "10.0.0.1"), node("metrics-x", "10.0.0.2"), pairSecret(t, "peer-metrics-x", issueFor(t, ca, address))))
+		got := n.Domain("peers").Leaf("peer-metrics-x").Policy.Profile.IPAddresses
+		if !slices.Equal(got, []string{address}) || !strings.Contains(allProblems(n), "Secret/peer-metrics-x ConflictingClaim: ") {
+			t.Errorf("%s holds it, and it is for %v; problems:\n%s", holder, got, allProblems(n))
+		}
 	}
 }
 

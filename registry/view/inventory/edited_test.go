@@ -18,21 +18,6 @@ import (
 // TestEdited: building only the domain of an edited object gives the same result as building the whole namespace.
 func TestEdited(t *testing.T) {
 	t.Parallel()
-	// The leaf peer-metrics-x may belong to the node x or to the node metrics-x.
-	const rivals = `
-- name: peers
-  signer: {secretName: peer-signer}
-  bundle: {configMapName: peer-bundle}
-  leaves:
-  - {secretName: "peer-{node}", forEachNode: {matchLabels: {role: web}}, nodeAddresses: true, usages: [ServerAuth]}
-  - {secretName: "peer-metrics-{node}", forEachNode: {matchLabels: {role: web}}, nodeAddresses: true, usages: [ServerAuth]}
-  relyingParties:
-  - name: all
-    forEachNode: {matchLabels: {role: web}}
-    presents: ["peer-{node}", "peer-metrics-{node}"]
-    verifies: {usages: [ServerAuth]}
-    evidence: {kind: acknowledgement}
-aggregate:`
 	ca, other := authority(t, "ca"), authority(t, "other")
 	labelled := pairSecret(t, "web-client", issue(t, ca, "web-client"))
 	labelled.Labels[trust.LabelCopyOf] = "demo.x"

@@ -11,7 +11,7 @@
 // this is the smallest such operator, with the balancer that every cluster has in front of its kube-apiservers.
 //
 // Package test/cluster/stacked starts it (bin/apiserver-supervisor) for the tests on real nodes (test/e2e/etcd,
-// test/e2e/recovery) and for `make up SAMPLE=etcd`. test/holes counts its TestRotation as the proof of a mistake of
+// test/e2e/recovery) and for `make up SAMPLE=etcd`. docs/mistakes.md names its TestRotation for a mistake of
 // other systems. It has its own tests, because a fault in it would look like a fault of the product.
 //
 // What kube-apiserver (v1.37) does with its etcd material, and what follows:
