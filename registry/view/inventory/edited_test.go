@@ -15,6 +15,22 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
+// rivals is a second trust domain. Its leaf peer-metrics-x may belong to the node x or to the node metrics-x.
+const rivals = `
+- name: peers
+  signer: {secretName: peer-signer}
+  bundle: {configMapName: peer-bundle}
+  leaves:
+  - {secretName: "peer-{node}", forEachNode: {matchLabels: {role: web}}, nodeAddresses: true, usages: [ServerAuth]}
+  - {secretName: "peer-metrics-{node}", forEachNode: {matchLabels: {role: web}}, nodeAddresses: true, usages: [ServerAuth]}
+  relyingParties:
+  - name: all
+    forEachNode: {matchLabels: {role: web}}
+    presents: ["peer-{node}", "peer-metrics-{node}"]
+    verifies: {usages: [ServerAuth]}
+    evidence: {kind: acknowledgement}
+aggregate:`
+
 // TestEdited: building only the domain of an edited object gives the same result as building the whole namespace.
 func TestEdited(t *testing.T) {
 	t.Parallel()
