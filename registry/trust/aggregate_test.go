@@ -69,6 +69,9 @@ func TestAssessAggregate(t *testing.T) {
 			blockers: wait("ConfigMap/bundle", "bundle")},
 		{name: "an empty bundle", change: func(w *world, _ *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) { w.d.Bundle.Anchors = nil },
 			blockers: wait("ConfigMap/bundle", "bundle")},
+		{name: "an unreadable bundle", change: func(w *world, _ *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
+			w.d.Bundle.Problem = &Problem{}
+		}, blockers: wait("ConfigMap/bundle", "bundle")},
 		{name: "an unreadable aggregate is not overwritten", change: func(_ *world, a *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
 			a.ConfigMap.Problem = &Problem{Object: "ConfigMap/all-bundles", Message: "broken"}
 		}, blockers: []Blocker{{Object: "ConfigMap/all-bundles", Reason: ReasonObjectProblem, Message: "broken"}}},
