@@ -47,7 +47,7 @@ func (l Layout) ReadGeneration(resources fs.FS, dir string, number int) *Generat
 	for _, d := range defects {
 		r.add(d.Reason, d.Path, "%s", d.Message)
 	}
-	r.g.Content = content
+	r.g.GenerationContent = content
 	return r.g
 }
 

@@ -45,7 +45,7 @@ const (
 func generation(number int, pair *pki.Pair, anchors ...*pki.Certificate) *Generation {
 	return &Generation{
 		Revision: number, Number: number, Path: "/r/etcd-pod/generation",
-		Content: GenerationContent{
+		GenerationContent: GenerationContent{
 			Bundles: []Bundle{{Path: bundlePath, Anchors: anchors}},
 			Pairs:   []Pair{{Name: "etcd-peer-a", Cert: peerCert, Key: peerKey, Certificate: pair.Certificate, Chain: pair.Chain}},
 		},

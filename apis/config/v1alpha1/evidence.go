@@ -41,7 +41,7 @@ type evidenceType struct {
 func evidenceTypes() []evidenceType {
 	return []evidenceType{
 		tlsProbeEvidence(), acknowledgementEvidence(), gracePeriodEvidence(), renewedEvidence(), staticPodEvidence(),
-		workloadRolloutEvidence(), mountedEvidence(), caBundleEvidence(), noEvidence(),
+		workloadRolloutEvidence(), mountedEvidence(), caBundleEvidence(), statedEvidence(),
 	}
 }
 
@@ -110,8 +110,8 @@ func setEvidenceDefaults(party *RelyingParty) {
 	}
 }
 
-// noEvidence is the operator's statement that a party needs none.
-func noEvidence() evidenceType {
+// statedEvidence is the operator's statement that a party needs none.
+func statedEvidence() evidenceType {
 	return evidenceType{
 		kind: EvidenceNone, parameters: func(e *Evidence) bool { return e.Reason != "" },
 		name: "reason",

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// display shows the progress of a wait.
-type display interface {
+// progressDisplay shows the progress of a wait.
+type progressDisplay interface {
 	// show is called on every change, and also every second if the screen redraws.
 	show(p *progress, now time.Time)
 	// close is called once, before anything else is printed.
@@ -111,7 +111,7 @@ func cut(text string, width int) string {
 
 // newDisplay picks a display for the standard output and reports whether it redraws. The terminal size is read again
 // for each drawing.
-func (p *plugin) newDisplay() (display, bool) {
+func (p *plugin) newDisplay() (progressDisplay, bool) {
 	current := func() screen { return p.screen(false) }
 	if current().redraws {
 		return &blockDisplay{out: p.Streams.Out, screen: current}, true

@@ -77,7 +77,7 @@ type follower struct {
 
 	goal     goal
 	progress *progress
-	display  display
+	display  progressDisplay
 }
 
 // follow applies changes in order, and ends the wait at the first one that decides it. Changes that arrive together
