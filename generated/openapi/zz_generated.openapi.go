@@ -136,7 +136,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Acknowledgement is the body of the subresource acknowledge of a signer: a member reports what it has loaded.",
+				Description: "Acknowledgement is the body of the subresource acknowledge of a signer. A member reports what it has loaded.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -208,7 +208,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 					},
 					"instance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "instance identifies the process among those of the member. Of a member that is a pod it is the UID of the pod, whose own token is needed. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of its processes have.",
+							Description: "instance identifies one process of the member. For a pod it is the UID of the pod, and the report needs the token of that pod. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of its processes have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -221,13 +221,13 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 					},
 					"observedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedAt is when the process looked at what it has loaded. A report that is too old, or from the future, is refused.",
+							Description: "observedAt is when the process read what it has loaded. A report that is too old, or from the future, is refused.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"expires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expires is when the report ceases to count unless the process reports again. It is set in the response.",
+							Description: "expires is when the report stops counting, unless the process reports again. It is set in the response.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -300,14 +300,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"signedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "signedBy is the fingerprint of the CA whose key made the signature, when that CA is known.",
+							Description: "signedBy is the fingerprint of the CA whose key signed the certificate, if that CA is known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"slot": {
 						SchemaProps: spec.SchemaProps{
-							Description: "slot is the slot of the signer that the anchor belongs to: active, next, previous, retired (an earlier CA of this signer) or foreign (a CA that is not of this signer).",
+							Description: "slot of the signer that holds the anchor: active, next or previous. An earlier CA of the signer is retired, any other CA is foreign.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -315,7 +315,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"leaves": {
 						SchemaProps: spec.SchemaProps{
-							Description: "leaves is how many live leaves chain to the anchor.",
+							Description: "leaves is the number of live leaves that chain to the anchor.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -330,7 +330,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"safeToRemove": {
 						SchemaProps: spec.SchemaProps{
-							Description: "safeToRemove is true if nothing needs the anchor any more.",
+							Description: "safeToRemove is true if nothing needs the anchor.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -338,7 +338,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why the anchor cannot be removed.",
+							Description: "reason explains why the anchor cannot be removed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -361,7 +361,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"party": {
 						SchemaProps: spec.SchemaProps{
-							Description: "party and member name the member that holds up the rotation, if any.",
+							Description: "party and member name the member that blocks the rotation, if any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -374,7 +374,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is the object that holds up the rotation, as Kind/name, if any.",
+							Description: "object that blocks the rotation, as Kind/name, if any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -397,7 +397,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when the blocker began, if that is known.",
+							Description: "since is when the blocker began, if known.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -439,7 +439,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatus(ref common.R
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the RotationConfiguration says about this bundle.",
+							Description: "spec is what the RotationConfiguration declares for this bundle.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.BundleStatusSpec{}.OpenAPIModelName()),
 						},
@@ -670,7 +670,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Certificate(ref common.Re
 					},
 					"signedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "signedBy is the fingerprint of the CA whose key made the signature, when that CA is known.",
+							Description: "signedBy is the fingerprint of the CA whose key signed the certificate, if that CA is known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -713,7 +713,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotation(ref c
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the RotationConfiguration says about this certificate.",
+							Description: "spec is what the RotationConfiguration declares for this certificate.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CertificateRotationSpec{}.OpenAPIModelName()),
 						},
@@ -873,7 +873,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 					},
 					"stageDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stageDeadline is when the stage counts as overdue.",
+							Description: "stageDeadline is when the stage becomes overdue.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -896,7 +896,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "previous are the CAs that were replaced and are kept until nothing needs them.",
+							Description: "previous are the replaced CAs. Each is kept until nothing needs it.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -915,7 +915,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 					},
 					"trust": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trust counts the members that have loaded the CA that they need: for a signer every member, for a leaf those that verify it.",
+							Description: "trust counts the members that have loaded the CA that they need: all members for a signer, the verifiers for a leaf.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.TrustCount{}.OpenAPIModelName()),
 						},
@@ -966,7 +966,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, Progressing, Blocked and Degraded. For a signer they are followed by the conditions of the configuration's rollout, if it has one.",
+							Description: "conditions are Ready, Progressing, Blocked and Degraded. A signer also has the conditions of the rollout of its configuration, if any.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -990,7 +990,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MemberStatus is what is known about one member of a relying party.",
+				Description: "MemberStatus is the state of one member of a relying party.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"party": {
@@ -1011,7 +1011,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"evidence": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evidence is the kind of evidence that is configured for the party.",
+							Description: "evidence is the configured kind of evidence of the party.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1019,7 +1019,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"known": {
 						SchemaProps: spec.SchemaProps{
-							Description: "known is true if there is current evidence of the member, whether or not it shows trust. Evidence is not renewed while no rotation is in flight, so it lapses then.",
+							Description: "known is true if the member has current evidence, even if that shows no trust. Evidence is renewed only while a rotation is in flight, and expires otherwise.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1027,14 +1027,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"verifiesNothing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verifiesNothing is true if the member only presents leaves, so that it has no anchor to load.",
+							Description: "verifiesNothing is true if the member only presents leaves. It has no anchor to load.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"trusted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trusted is true if there is evidence that the member has loaded the newest CA of the trust domain.",
+							Description: "trusted is true if evidence shows that the member has loaded the newest CA of the trust domain.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1042,7 +1042,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"delivered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "delivered is true if there is evidence that the member presents the current version of every leaf that it holds.",
+							Description: "delivered is true if evidence shows that the member presents the current version of each leaf that it holds.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1056,20 +1056,20 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why no evidence is needed, if evidence is none, or what is assumed by the evidence that there is.",
+							Description: "reason explains why no evidence is needed, for the evidence none. For other kinds it explains what the evidence assumes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"waiver": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waiver is the waiver that is in force for the member, if any.",
+							Description: "waiver that is in force for the member, if any.",
 							Ref:         ref(v1alpha1.MemberWaiver{}.OpenAPIModelName()),
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the member is not trusted or not delivered.",
+							Description: "message explains why the member is not trusted or not delivered.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1087,12 +1087,12 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberWaiver(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MemberWaiver is a person's decision to continue without the evidence of a member.",
+				Description: "MemberWaiver is a user's decision to continue without the evidence of a member.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is the reason that was given for the waiver.",
+							Description: "reason that the user gave for the waiver.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1100,7 +1100,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberWaiver(ref common.R
 					},
 					"waivedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waivedBy is the user who decided.",
+							Description: "waivedBy is the user who made the waiver.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1138,7 +1138,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what is done, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.",
+							Description: "action is the write that the step makes, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1159,7 +1159,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waitsFor are the members whose evidence the step needs, as PARTY/MEMBER, or PARTY alone where its member has its name.",
+							Description: "waitsFor are the members whose evidence the step needs, as PARTY/MEMBER. A member with the name of its party is PARTY alone.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1217,7 +1217,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 					},
 					"hash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hash is computed over the steps: the plan that was shown and the plan that is executed have the same hash.",
+							Description: "hash of the steps. Plans with the same hash have the same steps.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1248,7 +1248,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "blockers are what would hold up the rotation now.",
+							Description: "blockers are what would block the rotation now.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1266,7 +1266,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "wouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once instead.",
+							Description: "wouldBreak lists the leaves that verifiers would refuse if the CA were distrusted at once, each with these verifiers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1317,7 +1317,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationRequest(ref commo
 					},
 					"compromised": {
 						SchemaProps: spec.SchemaProps{
-							Description: "compromised is true if the key must not be trusted any longer than necessary.",
+							Description: "compromised is true if trust in the key must end as soon as possible.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1332,12 +1332,12 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TrustCount counts members by whether they trust the CA in question.",
+				Description: "TrustCount counts the members that trust a CA.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"trusted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trusted is the number of members for which there is evidence that they trust the CA.",
+							Description: "trusted is the number of members with evidence that they trust the CA.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1353,7 +1353,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref common.Ref
 					},
 					"unknown": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unknown is the number of members without current evidence. No evidence is collected while no rotation is in flight.",
+							Description: "unknown is the number of members without current evidence. Evidence is collected only while a rotation is in flight.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1369,7 +1369,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Waiver is the body of the subresource waive of a signer: rotations of its trust domain continue without the evidence of one member.",
+				Description: "Waiver is the body of the subresource waive of a signer. The rotation in flight, or else the next one, continues without the evidence of one member.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1403,7 +1403,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why the member need not be waited for. At most 256 characters.",
+							Description: "reason explains why the rotation need not wait for the member. At most 256 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1411,7 +1411,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 					},
 					"expiresAfter": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.",
+							Description: "expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Set either this or expires.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -1423,7 +1423,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 					},
 					"waivedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waivedBy is the user who decided. It is set in the response.",
+							Description: "waivedBy is the user who made the waiver. It is set in the response.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

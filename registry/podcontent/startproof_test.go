@@ -32,7 +32,7 @@ func gated() *corev1.Pod {
 		return []corev1.VolumeMount{{Name: volume, MountPath: "/" + volume}}
 	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bundleKey: hash("a"), leafKey: hash("b")}},
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{startBundleKey: hash("a"), leafKey: hash("b")}},
 		Spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{
 				{

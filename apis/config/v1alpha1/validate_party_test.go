@@ -230,7 +230,7 @@ func TestValidateEvidence(t *testing.T) {
 				}
 			}),
 			want: []string{
-				"FieldValueForbidden " + evidence + ".renewed", "FieldValueForbidden " + evidence + ".lease", "FieldValueForbidden " + evidence + ".reason",
+				"FieldValueForbidden " + evidence + ".lease", "FieldValueForbidden " + evidence + ".renewed", "FieldValueForbidden " + evidence + ".reason",
 			},
 		},
 		{

@@ -266,7 +266,16 @@ func TestInstallerValidate(t *testing.T) {
 }
 
 // TestInstallerCommand runs the whole command once: logging can be set up only once per process.
+// resetLogging lets a command apply its logging flags, which each process may do once.
+func resetLogging(t *testing.T) {
+	t.Helper()
+	if err := logsapi.ResetForTest(utilfeature.DefaultFeatureGate); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestInstallerCommand(t *testing.T) {
+	resetLogging(t)
 	w := newWorld(t)
 	command, options := newInstallerCommand()
 	options.Clock = clocktesting.NewFakePassiveClock(start())

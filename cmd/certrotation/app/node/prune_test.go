@@ -135,6 +135,7 @@ func TestPruneValidate(t *testing.T) {
 
 // TestPruneCommand runs the whole command once: logging can be set up only once per process.
 func TestPruneCommand(t *testing.T) {
+	resetLogging(t)
 	dir, args := node(t)
 	command := NewPruneCommand()
 	command.SetArgs(append(args, "--rollout=etcd", "--max-eligible-revision=1"))

@@ -8,9 +8,9 @@ package v1alpha1
 // AdditionalFormatsApplyConfiguration represents a declarative configuration of the AdditionalFormats type for use
 // with apply.
 //
-// AdditionalFormats are trust stores in which a bundle is written besides PEM. Each needs a key of its own.
+// AdditionalFormats are trust stores of a bundle besides PEM. Each needs its own key.
 type AdditionalFormatsApplyConfiguration struct {
-	// pkcs12 is a PKCS#12 trust store, as Java 12 and later read it, and 8 and 11 with their updates since 2021.
+	// pkcs12 is a PKCS#12 trust store for Java 12 and later, and for Java 8 and 11 with their updates since 2021.
 	PKCS12 *TrustStoreApplyConfiguration `json:"pkcs12,omitempty"`
 	// jks is a trust store in the format that Java read before PKCS#12.
 	JKS *TrustStoreApplyConfiguration `json:"jks,omitempty"`

@@ -8,12 +8,12 @@ package v1alpha1
 // AggregateApplyConfiguration represents a declarative configuration of the Aggregate type for use
 // with apply.
 //
-// Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap, each
-// of which is changed in one write.
+// Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap.
+// Each is changed in one write.
 type AggregateApplyConfiguration struct {
 	// secretName of the Opaque Secret with the keys SECRET.crt and SECRET.key of every selected leaf.
 	SecretName *string `json:"secretName,omitempty"`
-	// leaves are the secretNames (as written in the domains' leaves) whose pairs are collected.
+	// leaves to collect with their keys, by secretName as written in the leaves of the domains.
 	Leaves []string `json:"leaves,omitempty"`
 	// configMapName of the ConfigMap with the bundles.
 	ConfigMapName *string `json:"configMapName,omitempty"`

@@ -12,11 +12,11 @@ package v1alpha1
 type BundleApplyConfiguration struct {
 	// configMapName of the bundle.
 	ConfigMapName *string `json:"configMapName,omitempty"`
-	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that read
-	// no PEM. They are written together with ca-bundle.crt.
+	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that
+	// do not read PEM. They are written together with ca-bundle.crt.
 	AdditionalFormats *AdditionalFormatsApplyConfiguration `json:"additionalFormats,omitempty"`
-	// injectInto are the objects of the API server whose caBundle, or trustBundle, may be given these anchors. Each of them
-	// has to exist, and to agree by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
+	// injectInto are cluster-scoped objects whose caBundle or trustBundle receives these anchors. Each must exist,
+	// and consent with the annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
 	InjectInto []InjectionTargetApplyConfiguration `json:"injectInto,omitempty"`
 }
 

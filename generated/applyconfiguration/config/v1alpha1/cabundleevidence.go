@@ -12,11 +12,11 @@ import (
 // CABundleEvidenceApplyConfiguration represents a declarative configuration of the CABundleEvidence type for use
 // with apply.
 //
-// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle,
-// each named KIND.NAME.
+// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the
+// domain's bundle, each named KIND.NAME.
 type CABundleEvidenceApplyConfiguration struct {
-	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it. It is
-	// an assumption of the operator, not an observation. At least 1s.
+	// minimumDelay is the time after which every kube-apiserver counts as verifying with an anchor that a caBundle
+	// holds. It is an assumption of the operator, not an observation. At least 1s.
 	MinimumDelay *v1.Duration `json:"minimumDelay,omitempty"`
 }
 

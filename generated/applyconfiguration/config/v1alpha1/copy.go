@@ -18,7 +18,7 @@ type CopyApplyConfiguration struct {
 	Kind *configv1alpha1.CopyKind `json:"kind,omitempty"`
 	// name of a bundle or leaf of this configuration.
 	Name *string `json:"name,omitempty"`
-	// toNamespace defaults to the namespace of the configuration. Any other namespace has to accept the copy with its
+	// toNamespace defaults to the namespace of the configuration. Any other namespace must accept the copy with its
 	// annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
 	ToNamespace *string `json:"toNamespace,omitempty"`
 	// toName defaults to name.

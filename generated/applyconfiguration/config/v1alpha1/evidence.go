@@ -13,14 +13,14 @@ import (
 // EvidenceApplyConfiguration represents a declarative configuration of the Evidence type for use
 // with apply.
 //
-// Evidence chooses the kind of proof for a relying party.
+// Evidence selects the kind of evidence for a relying party.
 type EvidenceApplyConfiguration struct {
 	// kind of evidence.
 	Kind *configv1alpha1.EvidenceKind `json:"kind,omitempty"`
 	// tlsProbe are the parameters of the kind tlsProbe.
 	TLSProbe *TLSProbeApplyConfiguration `json:"tlsProbe,omitempty"`
-	// gracePeriod is how long after its publication an anchor, or after its issuance a leaf, counts as loaded, for the
-	// kind gracePeriod. It is an assumption of the operator, not an observation.
+	// gracePeriod is the time after which a published anchor, or an issued leaf, counts as loaded, for the kind
+	// gracePeriod. It is an assumption of the operator, not an observation.
 	GracePeriod *v1.Duration `json:"gracePeriod,omitempty"`
 	// renewed are the parameters of the kind renewed.
 	Renewed *RenewedEvidenceApplyConfiguration `json:"renewed,omitempty"`
@@ -30,10 +30,10 @@ type EvidenceApplyConfiguration struct {
 	Mounted *MountedEvidenceApplyConfiguration `json:"mounted,omitempty"`
 	// caBundle are the parameters of the kind caBundle.
 	CABundle *CABundleEvidenceApplyConfiguration `json:"caBundle,omitempty"`
-	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
-	// 720h, defaults to 1h. For the kind acknowledgement.
+	// lease is how long an acknowledgement counts, for the kind acknowledgement. A running process must report again
+	// before it ends. Between 1m and 720h, defaults to 1h.
 	Lease *v1.Duration `json:"lease,omitempty"`
-	// reason says why no evidence is needed, for the kind none.
+	// reason explains why no evidence is needed, for the kind none.
 	Reason *string `json:"reason,omitempty"`
 }
 

@@ -12,8 +12,9 @@ import (
 // HostedEtcdClientApplyConfiguration represents a declarative configuration of the HostedEtcdClient type for use
 // with apply.
 //
-// HostedEtcdClient is a client of etcd. With a workload its pods are proven by workloadRollout and restarted; without one
-// each pod acknowledges what it has loaded; without a selector it is a sidecar in the pods of etcd, and restarted with them.
+// HostedEtcdClient is a client of etcd. With a workload, its pods are proven by workloadRollout and restarted.
+// Without a workload, each pod acknowledges what it has loaded. Without a selector, it is a sidecar in the pods of
+// etcd, and restarts with them.
 type HostedEtcdClientApplyConfiguration struct {
 	// name is the short name of the client.
 	Name *string `json:"name,omitempty"`
@@ -21,8 +22,8 @@ type HostedEtcdClientApplyConfiguration struct {
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
 	// workload of its pods.
 	Workload *WorkloadApplyConfiguration `json:"workload,omitempty"`
-	// serviceAccountName is the account of its pods. With it that account alone may acknowledge, and each pod only for
-	// itself. Without it RBAC decides, by the names of the pods.
+	// serviceAccountName is the account of its pods. With it, only that account may acknowledge, and each pod only
+	// for itself. Without it, RBAC decides by the names of the pods.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 

@@ -13,43 +13,46 @@ import (
 // HostedEtcdPresetApplyConfiguration represents a declarative configuration of the HostedEtcdPreset type for use
 // with apply.
 //
-// HostedEtcdPreset makes the trust domains of an etcd that runs as a StatefulSet, for a kube-apiserver that runs as a
-// Deployment of the same namespace. In NAME-peer the members of etcd verify each other: Secrets NAME-peer-signer and
-// NAME-peer, bundle NAME-peer-ca-bundle. In NAME they and their clients do: Secrets NAME-signer, NAME-server, NAME-client
-// of kube-apiserver, NAME-client-CLIENT, and NAME-quorum with which certrotation asks the members, bundle NAME-ca-bundle. etcd and kube-apiserver read a bundle only when they
-// start, so they are proven by workloadRollout and restarted where a rotation waits for that. A member of etcd reads its
-// leaves at each handshake, which is seen by a tlsProbe of its pod. The StatefulSet has to have the updateStrategy
-// OnDelete: certrotation replaces its pods one at a time, while the other members have a quorum.
+// HostedEtcdPreset makes the trust domains of an etcd that runs as a StatefulSet, for a kube-apiserver that runs
+// as a Deployment of the same namespace. In NAME-peer the members of etcd verify each other. It has the Secrets
+// NAME-peer-signer and NAME-peer and the bundle NAME-peer-ca-bundle. In NAME the members and their clients verify
+// each other. It has the Secrets NAME-signer, NAME-server, NAME-client of kube-apiserver, NAME-client-CLIENT, and
+// NAME-quorum with which certrotation asks the members. Its bundle is NAME-ca-bundle. etcd and kube-apiserver read
+// a bundle only when they start. They are proven by workloadRollout, and restarted when a rotation waits for it. A
+// member of etcd reads its leaves at each handshake, which a tlsProbe of its pod observes. The StatefulSet needs
+// the updateStrategy OnDelete: certrotation replaces its pods one at a time, while the other members have a
+// quorum.
 type HostedEtcdPresetApplyConfiguration struct {
 	// name is the prefix of all objects. Defaults to "etcd".
 	Name *string `json:"name,omitempty"`
 	// statefulSet of the members of etcd. Defaults to name.
 	StatefulSet *string `json:"statefulSet,omitempty"`
-	// memberSelector chooses the pods of the members of etcd. Defaults to app: STATEFULSET.
+	// memberSelector selects the pods of the members of etcd. Defaults to app: STATEFULSET.
 	MemberSelector *v1.LabelSelectorApplyConfiguration `json:"memberSelector,omitempty"`
-	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate: the
-	// probe of each pod shows what it has loaded in any case. Defaults to Required.
+	// startGate of the pods of etcd. With Assumed they need no gate: the probe of each pod shows what it has loaded.
+	// For kube-apiserver and clients it is always Required. Defaults to Required.
 	StartGate *configv1alpha1.StartGate `json:"startGate,omitempty"`
 	// clientPort of the pods of etcd. Defaults to 2379.
 	ClientPort *int32 `json:"clientPort,omitempty"`
 	// peerPort of the pods of etcd. Defaults to 2380.
 	PeerPort *int32 `json:"peerPort,omitempty"`
-	// services by which the members of etcd are found, the headless one of the StatefulSet first. The leaves of the members
-	// are for SERVICE.NAMESPACE.svc, for *.SERVICE.NAMESPACE.svc, for both with .cluster.local, and for localhost. Defaults
-	// to the name of the StatefulSet.
+	// services of the members of etcd, the headless Service of the StatefulSet first. The leaves of the members are
+	// valid for SERVICE.NAMESPACE.svc, *.SERVICE.NAMESPACE.svc, both with .cluster.local, and localhost. Defaults to
+	// the name of the StatefulSet.
 	Services []string `json:"services,omitempty"`
-	// dnsNames of the leaves of the members besides those of services.
+	// dnsNames of the leaves of the members besides the names of services.
 	DNSNames []string `json:"dnsNames,omitempty"`
 	// ipAddresses of the leaves of the members besides 127.0.0.1 and ::1.
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 	// deployment of kube-apiserver. Defaults to kube-apiserver.
 	Deployment *string `json:"deployment,omitempty"`
-	// apiServerSelector chooses the pods of kube-apiserver. Defaults to app: DEPLOYMENT.
+	// apiServerSelector selects the pods of kube-apiserver. Defaults to app: DEPLOYMENT.
 	APIServerSelector *v1.LabelSelectorApplyConfiguration `json:"apiServerSelector,omitempty"`
 	// clients of etcd besides kube-apiserver, such as a backup.
 	Clients []HostedEtcdClientApplyConfiguration `json:"clients,omitempty"`
-	// restartedElsewhere leaves it to somebody else to put the hashes of the contents into the templates, such as an
-	// operator that owns the workloads and would revert what others write. certrotation then restarts nothing.
+	// restartedElsewhere is true if something else puts the hashes of the contents into the templates, such as an
+	// operator that owns the workloads. Such an operator would revert writes of certrotation, which then restarts
+	// nothing.
 	RestartedElsewhere *bool `json:"restartedElsewhere,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`

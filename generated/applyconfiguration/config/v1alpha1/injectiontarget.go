@@ -12,7 +12,7 @@ import (
 // InjectionTargetApplyConfiguration represents a declarative configuration of the InjectionTarget type for use
 // with apply.
 //
-// InjectionTarget is one object of the cluster that has anchors.
+// InjectionTarget is one cluster-scoped object that holds anchors.
 type InjectionTargetApplyConfiguration struct {
 	// kind of the object.
 	Kind *configv1alpha1.InjectionKind `json:"kind,omitempty"`

@@ -13,25 +13,25 @@ import (
 // IssuancePolicyApplyConfiguration represents a declarative configuration of the IssuancePolicy type for use
 // with apply.
 //
-// IssuancePolicy says how certificates are made and when they are renewed.
+// IssuancePolicy defines how certificates are issued and when they are renewed.
 type IssuancePolicyApplyConfiguration struct {
 	// key is the key algorithm. Defaults to ECDSA-P256.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`
-	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
-	// validity of the signer if that is shorter. A leaf does not outlive its signer: when it is issued, its validity is
-	// clamped to the remaining life of the signer.
+	// validity of a new certificate. Defaults to 43800h (5 years) for signers. For leaves it defaults to 8760h (1
+	// year), or to the validity of the signer if that is shorter. A leaf does not outlive its signer: when it is
+	// issued, its validity is clamped to the remaining life of the signer.
 	Validity *v1.Duration `json:"validity,omitempty"`
 	// renewAtPercent is the percentage of its validity after which a certificate is renewed. Between 1 and 99, defaults
 	// to 80.
 	RenewAtPercent *int32 `json:"renewAtPercent,omitempty"`
-	// renewBefore is how long before its end a certificate is renewed, if that is earlier than renewAtPercent. It must
-	// be shorter than validity.
+	// renewBefore is how long before its expiry a certificate is renewed, if that is earlier than renewAtPercent. It
+	// must be shorter than validity.
 	RenewBefore *v1.Duration `json:"renewBefore,omitempty"`
 	// jitterPercent spreads renewals: each certificate is renewed earlier, by up to this percentage of its validity.
-	// How much earlier is fixed for each certificate. Between 0 and 20 and less than renewAtPercent; defaults to 5 for
+	// The offset is fixed for each certificate. Between 0 and 20 and less than renewAtPercent. Defaults to 5 for
 	// leaves and 0 for signers.
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
-	// backdate is how far the start of a certificate lies in the past, for verifiers whose clocks are behind.
+	// backdate is how far the start of a new certificate lies in the past, for verifiers whose clocks are behind.
 	// Defaults to 5m.
 	Backdate *v1.Duration `json:"backdate,omitempty"`
 }

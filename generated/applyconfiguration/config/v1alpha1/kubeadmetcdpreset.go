@@ -14,25 +14,25 @@ import (
 // KubeadmEtcdPresetApplyConfiguration represents a declarative configuration of the KubeadmEtcdPreset type for use
 // with apply.
 //
-// KubeadmEtcdPreset makes the trust domain of the etcd of a control plane that kubeadm has set up, and the rollout of its
-// static pods etcd and kube-apiserver, which restart together on each node. The names are those that kubeadm gives to the
-// same certificates: signer etcd-ca, leaves etcd-server-NODE, etcd-peer-NODE, apiserver-etcd-client-NODE and
-// etcd-healthcheck-client. The configuration is in kube-system, where these static pods are.
+// KubeadmEtcdPreset makes the trust domain of the etcd of a kubeadm control plane, and the rollout of its static
+// pods etcd and kube-apiserver. Both restart together on each node. The names are the ones that kubeadm gives to
+// the same certificates: signer etcd-ca, leaves etcd-server-NODE, etcd-peer-NODE, apiserver-etcd-client-NODE and
+// etcd-healthcheck-client. The configuration is in kube-system, the namespace of these static pods.
 type KubeadmEtcdPresetApplyConfiguration struct {
-	// nodeSelector chooses the control plane nodes. Defaults to node-role.kubernetes.io/control-plane.
+	// nodeSelector selects the control plane nodes. Defaults to node-role.kubernetes.io/control-plane.
 	NodeSelector *v1.LabelSelectorApplyConfiguration `json:"nodeSelector,omitempty"`
 	// className is the StaticPodClass that permits the static pods etcd and kube-apiserver. Defaults to kubeadm-etcd.
 	ClassName *string `json:"className,omitempty"`
 	// strategy of the quorum. Defaults to Automatic.
 	Strategy *configv1alpha1.QuorumStrategy `json:"strategy,omitempty"`
-	// clients are the short names of the clients of etcd besides kube-apiserver, such as a Prometheus. Each has the leaf
-	// etcd-client-NAME, and acknowledges what it has loaded.
+	// clients are the short names of the clients of etcd besides kube-apiserver, such as Prometheus. Each has the
+	// leaf etcd-client-NAME, and acknowledges what it has loaded.
 	Clients []string `json:"clients,omitempty"`
 	// key is the key algorithm of all new certificates. Defaults to RSA-2048, which kubeadm uses.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`
-	// signerValidity defaults to 10 years, which is that of kubeadm.
+	// signerValidity defaults to 10 years, as in kubeadm.
 	SignerValidity *metav1.Duration `json:"signerValidity,omitempty"`
-	// leafValidity defaults to 1 year, which is that of kubeadm.
+	// leafValidity defaults to 1 year, as in kubeadm.
 	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
 }
 

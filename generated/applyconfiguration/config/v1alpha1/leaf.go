@@ -17,7 +17,7 @@ import (
 type LeafApplyConfiguration struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
 	SecretName *string `json:"secretName,omitempty"`
-	// forEachNode makes one leaf for each chosen node.
+	// forEachNode makes one leaf for each selected node.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
 	// commonName of the subject. Defaults to the smallest of the names and addresses.
 	CommonName *string `json:"commonName,omitempty"`

@@ -14,10 +14,10 @@ import (
 //
 // LeafSelection selects leaves of a trust domain.
 type LeafSelectionApplyConfiguration struct {
-	// nothing is set for a party that verifies no leaf, such as a server that asks for no client certificate. Such a
+	// nothing is true for a party that verifies no leaf, such as a server that requests no client certificate. Such a
 	// party only presents leaves.
 	Nothing *bool `json:"nothing,omitempty"`
-	// usages are extended key usages, any of which a leaf must have.
+	// usages are extended key usages. A leaf must have at least one of them.
 	Usages []configv1alpha1.Usage `json:"usages,omitempty"`
 	// leaves are secretNames as written in the domain's leaves.
 	Leaves []string `json:"leaves,omitempty"`

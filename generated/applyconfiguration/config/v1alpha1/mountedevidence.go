@@ -8,16 +8,17 @@ package v1alpha1
 // MountedEvidenceApplyConfiguration represents a declarative configuration of the MountedEvidence type for use
 // with apply.
 //
-// MountedEvidence is the evidence of pods that mount immutable Secrets or ConfigMaps whose names end in a hash of their
-// content: what such a pod has loaded follows from its spec. The objects consent by the annotation
-// certrotation.dev/configuration. Who makes them, and changes their names in the template of the pods, is somebody else.
+// MountedEvidence is the evidence of pods that mount immutable Secrets or ConfigMaps whose names end in a hash of
+// their content. The spec of such a pod shows what it has loaded. The objects consent with the annotation
+// certrotation.dev/configuration. certrotation does not create them, and does not change the templates of the
+// pods.
 type MountedEvidenceApplyConfiguration struct {
-	// trustVolume is the name of the volume of the pods that shows the anchors by which they verify.
+	// trustVolume is the name of the volume with the anchors that the pods verify with.
 	TrustVolume *string `json:"trustVolume,omitempty"`
 	// trustKey is the key of the object with these anchors. Defaults to ca-bundle.crt.
 	TrustKey *string `json:"trustKey,omitempty"`
-	// leafVolumes are the names of the volumes of the pods that show the leaves which they present, each under the key
-	// tls.crt of its Secret.
+	// leafVolumes are the names of the volumes with the leaves that the pods present, each under the key tls.crt of
+	// its Secret.
 	LeafVolumes []string `json:"leafVolumes,omitempty"`
 }
 

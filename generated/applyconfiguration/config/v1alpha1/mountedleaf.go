@@ -8,10 +8,10 @@ package v1alpha1
 // MountedLeafApplyConfiguration represents a declarative configuration of the MountedLeaf type for use
 // with apply.
 //
-// MountedLeaf chooses the pods that hold a leaf.
+// MountedLeaf selects the pods that mount a leaf.
 type MountedLeafApplyConfiguration struct {
-	// secretName (as written in leaves) of a leaf that the party presents. A pod is chosen if one of its volumes shows
-	// that Secret.
+	// secretName, as written in leaves, of a leaf that the party presents. A pod is selected if one of its volumes
+	// shows that Secret.
 	SecretName *string `json:"secretName,omitempty"`
 }
 

@@ -18,8 +18,8 @@ type MTLSClientPodsApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// selector of the pods.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
-	// serviceAccountName is the account of the pods. With it that account alone may acknowledge, and each pod only for
-	// itself. Without it RBAC decides, by the names of the pods.
+	// serviceAccountName is the account of the pods. With it, only that account may acknowledge, and each pod only
+	// for itself. Without it, RBAC decides by the names of the pods.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 

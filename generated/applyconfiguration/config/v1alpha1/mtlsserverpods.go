@@ -12,7 +12,7 @@ import (
 // MTLSServerPodsApplyConfiguration represents a declarative configuration of the MTLSServerPods type for use
 // with apply.
 //
-// MTLSServerPods chooses the pods of the server of the preset mtls-service.
+// MTLSServerPods selects the pods of the server of the preset mtls-service.
 type MTLSServerPodsApplyConfiguration struct {
 	// selector of the pods.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`

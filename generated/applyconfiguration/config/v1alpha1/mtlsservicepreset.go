@@ -13,25 +13,26 @@ import (
 // with apply.
 //
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT
-// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement. The server is known by
-// addresses or by its pods, and each client is a single process or pods.
+// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement. The server is
+// given by addresses or by its pods. Each client is a single process or pods.
 type MTLSServicePresetApplyConfiguration struct {
 	// name is the prefix of all objects and the name of the trust domain. Defaults to "service".
 	Name *string `json:"name,omitempty"`
-	// clients are the short names of the clients that are a single process each. At least one of clients or clientPods, and
-	// at most 120 of both.
+	// clients are the short names of the clients that are a single process each. At least one of clients or
+	// clientPods, and at most 120 of both.
 	Clients []string `json:"clients,omitempty"`
-	// clientPods are the clients that are pods: each pod acknowledges for itself.
+	// clientPods are the clients that are pods. Each pod acknowledges for itself.
 	ClientPods []MTLSClientPodsApplyConfiguration `json:"clientPods,omitempty"`
 	// dnsNames of the server's leaf. Defaults to the Service names NAME.NAMESPACE.svc and localhost.
 	DNSNames []string `json:"dnsNames,omitempty"`
 	// ipAddresses of the server's leaf.
 	IPAddresses []string `json:"ipAddresses,omitempty"`
-	// serverAddresses are the host:port pairs at which every member of the server is probed.
+	// serverAddresses are the host:port pairs of the members of the server. Each is probed.
 	ServerAddresses []string `json:"serverAddresses,omitempty"`
-	// serverPods are the pods of the server, each of which is probed at its own address.
+	// serverPods are the pods of the server. Each is probed at its own address.
 	ServerPods *MTLSServerPodsApplyConfiguration `json:"serverPods,omitempty"`
-	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames that is no wildcard.
+	// serverName is the name to verify the leaf of the server with. Defaults to the first of dnsNames that is not a
+	// wildcard.
 	ServerName *string `json:"serverName,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`

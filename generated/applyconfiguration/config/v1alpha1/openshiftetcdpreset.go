@@ -17,25 +17,25 @@ import (
 // OpenShiftEtcdPreset makes the objects of OpenShift's cluster-etcd-operator: two trust domains, three leaves for each
 // control plane node, two client leaves and the two aggregates.
 type OpenShiftEtcdPresetApplyConfiguration struct {
-	// nodeSelector chooses the control plane nodes. Defaults to node-role.kubernetes.io/master.
+	// nodeSelector selects the control plane nodes. Defaults to node-role.kubernetes.io/master.
 	NodeSelector *v1.LabelSelectorApplyConfiguration `json:"nodeSelector,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to RSA-2048.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`
-	// clients of etcd apart from its members, such as each kube-apiserver. Each acknowledges what it has loaded. Defaults
-	// to a single one that is named clients.
+	// clients of etcd besides its members, such as each kube-apiserver. Each acknowledges what it has loaded.
+	// Defaults to a single one with the name clients.
 	Clients []string `json:"clients,omitempty"`
-	// metricsClients read the metrics of etcd. Each acknowledges what it has loaded. Defaults to a single one that is
-	// named prometheus.
+	// metricsClients read the metrics of etcd. Each acknowledges what it has loaded. Defaults to a single one with
+	// the name prometheus.
 	MetricsClients []string `json:"metricsClients,omitempty"`
 	// signerValidity defaults to 5 years.
 	SignerValidity *metav1.Duration `json:"signerValidity,omitempty"`
 	// leafValidity defaults to 3 years.
 	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
-	// rollout makes certrotation roll out the members of etcd as static pods. Without it each member acknowledges what
-	// it has loaded.
+	// rollout makes certrotation roll out the members of etcd as static pods. Without it, each member acknowledges
+	// what it has loaded.
 	Rollout *OpenShiftEtcdRolloutApplyConfiguration `json:"rollout,omitempty"`
-	// copies makes certrotation keep the copies of the bundles and the client leaves that other components of OpenShift
-	// read, in the namespaces openshift-config and openshift-etcd-operator, which must exist.
+	// copies makes certrotation keep the copies of bundles and client leaves that other components of OpenShift read.
+	// They are in the namespaces openshift-config and openshift-etcd-operator, which must exist.
 	Copies *bool `json:"copies,omitempty"`
 }
 

@@ -8,7 +8,7 @@ package v1alpha1
 // PermittedCompanionApplyConfiguration represents a declarative configuration of the PermittedCompanion type for use
 // with apply.
 //
-// PermittedCompanion is a further static pod of the nodes of a class.
+// PermittedCompanion is a further static pod that a class permits.
 type PermittedCompanionApplyConfiguration struct {
 	// podName is the name of the static pod, for example kube-apiserver.
 	PodName *string `json:"podName,omitempty"`

@@ -8,19 +8,18 @@ package v1alpha1
 // PermittedPodApplyConfiguration represents a declarative configuration of the PermittedPod type for use
 // with apply.
 //
-// PermittedPod describes what a static pod may contain. Everything that it does not name is refused.
+// PermittedPod describes what a static pod may contain. Everything else is refused.
 type PermittedPodApplyConfiguration struct {
-	// images are those that containers may run, as the manifest writes them.
+	// images that containers may run, as written in the manifest.
 	Images []string `json:"images,omitempty"`
-	// hostPaths are the paths that volumes may mount, in addition to the directory of the revision, which is mounted
-	// read-only. They have to match exactly: a path below one of them could be a symbolic link that the pod has placed
-	// there, and lead anywhere.
+	// hostPaths are the paths that volumes may mount, besides the directory of the revision, which is mounted
+	// read-only. They must match exactly: a path below one of them could be a symbolic link that the pod made.
 	HostPaths []string `json:"hostPaths,omitempty"`
 	// hostNetwork permits the network of the node.
 	HostNetwork *bool `json:"hostNetwork,omitempty"`
 	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
 	Privileged *bool `json:"privileged,omitempty"`
-	// priorityClassNames are the priority classes that the pod may have. Naming one of the system permits its priority.
+	// priorityClassNames are the priority classes that the pod may have. Name a system class to permit its priority.
 	PriorityClassNames []string `json:"priorityClassNames,omitempty"`
 }
 

@@ -12,22 +12,22 @@ import (
 // PodMembersApplyConfiguration represents a declarative configuration of the PodMembers type for use
 // with apply.
 //
-// PodMembers chooses pods of the namespace of the configuration as the members of a relying party. A pod counts from the
-// first start of one of its containers until it is gone: also while it terminates, and while its node does not answer. One
-// that matches the selector no more counts until it is gone as long as a rotation is in flight. A party of which no pod
-// runs blocks nothing and proves nothing: the next pod starts with what is mounted then.
+// PodMembers selects pods in the namespace of the configuration as members of a relying party. A pod counts from
+// the first start of a container until it is gone, also while it terminates or its node does not answer. While a
+// rotation is in flight, a pod that no longer matches the selector counts until it is gone. A party without a
+// running pod blocks nothing and proves nothing: the next pod starts with what is mounted then.
 type PodMembersApplyConfiguration struct {
-	// selector of the pods. It may choose those of several workloads, but not all pods of the namespace.
+	// selector of the pods. It may select the pods of several workloads, but not all pods of the namespace.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
-	// mounting chooses, in place of a selector, the pods that mount a leaf which the party presents. All pods of the
-	// namespace are watched for that.
+	// mounting selects the pods that mount a leaf which the party presents. It replaces the selector, and needs a
+	// watch of all pods of the namespace.
 	Mounting *MountedLeafApplyConfiguration `json:"mounting,omitempty"`
 	// containerPort at which each pod is probed, at its own address, for the kind tlsProbe.
 	ContainerPort *int32 `json:"containerPort,omitempty"`
 	// portName is the name of that port in the containers of the pod.
 	PortName *string `json:"portName,omitempty"`
-	// serverName is sent to the pods, and the presented leaf has to be valid for it. Defaults to that of the probe, and
-	// then to the address of the pod.
+	// serverName is sent to the pods, and the presented leaf must be valid for it. Defaults to the serverName of the
+	// probe, and then to the address of the pod.
 	ServerName *string `json:"serverName,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // PresetApplyConfiguration represents a declarative configuration of the Preset type for use
 // with apply.
 //
-// Preset chooses a known system and its parameters.
+// Preset selects a known system and its parameters.
 type PresetApplyConfiguration struct {
 	// name of the preset.
 	Name *configv1alpha1.PresetName `json:"name,omitempty"`

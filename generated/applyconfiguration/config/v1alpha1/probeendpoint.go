@@ -10,17 +10,17 @@ package v1alpha1
 //
 // ProbeEndpoint is an address at which a member serves, and the leaf that it presents there.
 type ProbeEndpointApplyConfiguration struct {
-	// member that serves there. Empty with forEachNode; otherwise it may be left out if the party has a single member.
+	// member that serves there. Empty with forEachNode. Optional if the party has a single member.
 	Member *string `json:"member,omitempty"`
 	// address as host:port. With forEachNode the host is {node}, which becomes the node's first InternalIP.
 	Address *string `json:"address,omitempty"`
-	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the
-	// party presents. Defaults to that leaf if the party presents only one.
+	// presents is the leaf that is presented there, by secretName as written in leaves. It must be in presents of the
+	// party. Defaults to the only leaf that the party presents.
 	Presents *string `json:"presents,omitempty"`
-	// serverName is sent to the server, and the presented leaf has to be valid for it. Defaults to that of the probe,
-	// and then to the host.
+	// serverName is sent to the server, and the presented leaf must be valid for it. Defaults to the serverName of
+	// the probe, and then to the host.
 	ServerName *string `json:"serverName,omitempty"`
-	// clientLeaf is the secretName of a leaf to complete the handshake with. Defaults to that of the probe.
+	// clientLeaf is the secretName of a leaf to complete the handshake with. Defaults to the clientLeaf of the probe.
 	ClientLeaf *string `json:"clientLeaf,omitempty"`
 }
 

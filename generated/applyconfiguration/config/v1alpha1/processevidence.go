@@ -13,12 +13,12 @@ import (
 // ProcessEvidenceApplyConfiguration represents a declarative configuration of the ProcessEvidence type for use
 // with apply.
 //
-// ProcessEvidence is what one process was observed, or has reported, to have loaded.
+// ProcessEvidence is what one process has loaded, as it was observed or as the process reported.
 type ProcessEvidenceApplyConfiguration struct {
-	// instance identifies the process within its member: the UID of a pod, a resolved address, or what the process calls
-	// itself.
+	// instance identifies the process within its member: the UID of a pod, a resolved address, or a name that the
+	// process gives itself.
 	Instance *string `json:"instance,omitempty"`
-	// kind is the kind of this evidence. It does not count where another kind is required.
+	// kind of this evidence. It does not count if another kind is required.
 	Kind *configv1alpha1.EvidenceKind `json:"kind,omitempty"`
 	// address that was probed, as the configuration writes it.
 	Address *string `json:"address,omitempty"`
@@ -28,21 +28,22 @@ type ProcessEvidenceApplyConfiguration struct {
 	TrustedSubjects []string `json:"trustedSubjects,omitempty"`
 	// presents are the fingerprints of the leaves that it presents.
 	Presents []string `json:"presents,omitempty"`
-	// recoveredUntil is the end of the presented leaf, if that is valid although the known anchors of its signing key
-	// have expired, as after a recovery.
+	// recoveredUntil is the end of a presented leaf that is valid although the known anchors of its signing key have
+	// expired, as after a recovery.
 	RecoveredUntil *v1.MicroTime `json:"recoveredUntil,omitempty"`
 	// observedAt is when this was last observed, by the clock of the writer of the record.
 	ObservedAt *v1.MicroTime `json:"observedAt,omitempty"`
-	// expires is when the evidence ends.
+	// expires is when the evidence stops counting.
 	Expires *v1.MicroTime `json:"expires,omitempty"`
-	// startedAt is when the process started. Of an object with a caBundle it is since when that holds all of trusts.
+	// startedAt is when the process started. For an object with a caBundle, it is the time since which the object
+	// holds all of trusts.
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
-	// failure says why the last attempt to observe it failed.
+	// failure explains why the last observation failed.
 	Failure *string `json:"failure,omitempty"`
 	// reportedBy is the user who reported it.
 	ReportedBy *string `json:"reportedBy,omitempty"`
-	// reportedByUID is the UID of that user, if the API server knows one. It distinguishes an account from a later one
-	// of the same name.
+	// reportedByUID is the UID of that user, if the API server knows one. It distinguishes an account from a later
+	// one with the same name.
 	ReportedByUID *string `json:"reportedByUID,omitempty"`
 }
 

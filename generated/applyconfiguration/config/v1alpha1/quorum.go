@@ -13,12 +13,12 @@ import (
 // QuorumApplyConfiguration represents a declarative configuration of the Quorum type for use
 // with apply.
 //
-// Quorum says how the members of an etcd cluster are asked for a linearizable read.
+// Quorum defines how the members of an etcd cluster are asked for a linearizable read.
 type QuorumApplyConfiguration struct {
-	// endpoint of each member: https://{node}:2379 of static pods, with the address of the node, and https://{pod}:2379 of
-	// a StatefulSet, with the address of the pod.
+	// endpoint of each member. For static pods it is https://{node}:2379, with the address of the node. For a
+	// StatefulSet it is https://{pod}:2379, with the address of the pod.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// serverName that the leaves of the members have to be for. Defaults to the address.
+	// serverName that the leaves of the members must be valid for. Defaults to the address.
 	ServerName *string `json:"serverName,omitempty"`
 	// clientLeaf is the secretName of the leaf to connect with.
 	ClientLeaf *string `json:"clientLeaf,omitempty"`

@@ -12,13 +12,14 @@ import (
 // RecordedClockApplyConfiguration represents a declarative configuration of the RecordedClock type for use
 // with apply.
 //
-// RecordedClock says until when somebody has watched the time pass in the trust domain, and that the controller does nothing there
-// because its clock is off, if that is so.
+// RecordedClock records until when a controller has watched the trust domain. If the clock of the controller is
+// off, it also records by how much. The controller then does nothing in the trust domain.
 type RecordedClockApplyConfiguration struct {
-	// lookedAt is when the controller looked last, written twice a day. What expires much later than that may be in use all the same.
+	// lookedAt is when the controller last assessed the trust domain, written twice a day. A certificate whose end is
+	// much later may still be in use, even if it has expired by the clock.
 	LookedAt *v1.Time `json:"lookedAt,omitempty"`
-	// skewSeconds is how far the clock of the controller is ahead of those of the API server and of the kubelets; negative if
-	// it is behind. Zero if nothing is held because of it.
+	// skewSeconds is how far the clock of the controller is ahead of the clocks of the API server and of the
+	// kubelets. Negative if it is behind. Zero if nothing is held because of it.
 	SkewSeconds *int64 `json:"skewSeconds,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 type RecordedRefusalApplyConfiguration struct {
 	// object as Kind/name, such as ConfigMap/etcd-ca-bundle.
 	Object *string `json:"object,omitempty"`
-	// verb of the request: create, update or delete; or restart, for a workload whose pods have to start anew and do not.
+	// verb of the request: create, update or delete. It is restart for a workload whose pods must restart and do not.
 	Verb *string `json:"verb,omitempty"`
 	// answer is the error message of the API server, or why the workload is not restarted.
 	Answer *string `json:"answer,omitempty"`

@@ -12,17 +12,17 @@ import (
 // RecordedRequestApplyConfiguration represents a declarative configuration of the RecordedRequest type for use
 // with apply.
 //
-// RecordedRequest is a request that a user has made.
+// RecordedRequest is a request of a user.
 type RecordedRequestApplyConfiguration struct {
 	// kind of the request.
 	Kind *configv1alpha1.RequestKind `json:"kind,omitempty"`
-	// secretName of the signer or leaf that it is about.
+	// secretName of the requested signer or leaf.
 	SecretName *string `json:"secretName,omitempty"`
-	// reason that was given for the request.
+	// reason that the user gave for the request.
 	Reason *string `json:"reason,omitempty"`
-	// compromised is true if the key must not be trusted any longer than necessary.
+	// compromised is true if trust in the key must end as soon as possible.
 	Compromised *bool `json:"compromised,omitempty"`
-	// requestedBy is the user who asked.
+	// requestedBy is the user who made the request.
 	RequestedBy *string `json:"requestedBy,omitempty"`
 }
 

@@ -8,26 +8,28 @@ package v1alpha1
 // RecordedRosterApplyConfiguration represents a declarative configuration of the RecordedRoster type for use
 // with apply.
 //
-// RecordedRoster lists who counts in a trust domain: the members whose trust has to be proven before a new key signs,
-// and the leaves that may be in use. Entries are added at any time, and removed only with proof that they are gone.
+// RecordedRoster lists the members and leaves that count in a trust domain. The members must prove their trust
+// before a new key signs. The leaves may be in use. Entries are added at any time, and removed only with proof
+// that they are gone.
 type RecordedRosterApplyConfiguration struct {
 	// signers are the names of the Secrets that are or were the signer of the trust domain, ordered. Their CAs belong
 	// to the trust domain.
 	Signers []string `json:"signers,omitempty"`
 	// members, ordered by party and member.
 	Members []RosterMemberApplyConfiguration `json:"members,omitempty"`
-	// pods are the members that are pods, together as far as they count alike.
+	// pods are the members that are pods, in groups with the same requirements.
 	Pods []RosterPodsApplyConfiguration `json:"pods,omitempty"`
 	// leaves are the names of the leaf Secrets, ordered.
 	Leaves []string `json:"leaves,omitempty"`
-	// populated are the names of the relying parties of pods whose selector has chosen a pod once, with a hash of the
-	// selector, ordered. Such a selector chooses what is meant, even while no pod runs.
+	// populated are the names of the relying parties of pods whose selector has ever selected a pod, each with a hash
+	// of the selector, ordered. Such a selector counts as correct, even while no pod runs.
 	Populated []string `json:"populated,omitempty"`
-	// issued says that leaves were issued once: a member that has started may present one though no Secret holds it any more.
+	// issued is true if leaves were ever issued. A started member may still present one after its Secret is gone.
 	Issued *bool `json:"issued,omitempty"`
-	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before they were promoted, the latest last.
+	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before their promotion, the latest last.
 	MayHaveSigned []string `json:"mayHaveSigned,omitempty"`
-	// neverSigned are those of CAs that have not, and will not: their rotations were aborted before.
+	// neverSigned are the fingerprints of CAs that have signed no leaf and never will: their rotations were aborted
+	// before that.
 	NeverSigned []string `json:"neverSigned,omitempty"`
 }
 

@@ -12,18 +12,17 @@ import (
 // RecordedWaiverApplyConfiguration represents a declarative configuration of the RecordedWaiver type for use
 // with apply.
 //
-// RecordedWaiver lets one rotation continue without the evidence of one member, by a person's decision.
+// RecordedWaiver lets one rotation continue without the evidence of one member, by a user's decision.
 type RecordedWaiverApplyConfiguration struct {
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`
-	// reason says why the member need not be waited for.
+	// reason explains why the rotation need not wait for the member.
 	Reason *string `json:"reason,omitempty"`
 	// expires is when the waiver ends.
 	Expires *v1.Time `json:"expires,omitempty"`
-	// rotatedFrom is the fingerprint of the CA from which the rotation leads, the active one of the moment in which it begins. It is
-	// empty if there was none.
+	// rotatedFrom is the fingerprint of the CA that is active when the rotation begins. Empty if there is none.
 	RotatedFrom *string `json:"rotatedFrom,omitempty"`
-	// waivedBy is the user who decided.
+	// waivedBy is the user who made the waiver.
 	WaivedBy *string `json:"waivedBy,omitempty"`
 }
 

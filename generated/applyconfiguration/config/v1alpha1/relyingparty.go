@@ -12,28 +12,28 @@ import (
 // RelyingPartyApplyConfiguration represents a declarative configuration of the RelyingParty type for use
 // with apply.
 //
-// RelyingParty is a process, or a set of processes, that verifies leaves, presents some, or both.
+// RelyingParty is a process, or a set of processes, that verifies leaves, presents leaves, or both.
 type RelyingPartyApplyConfiguration struct {
 	// name is unique within the trust domain.
 	Name *string `json:"name,omitempty"`
-	// verifies says which leaves this party verifies. A leaf matches if it has any of the usages (or usages is empty)
-	// and is one of leaves (or leaves is empty). With both empty the party verifies every leaf of the domain.
+	// verifies selects the leaves that this party verifies. A leaf matches if it has one of usages and is one of
+	// leaves. An empty list matches every leaf of the domain.
 	Verifies *LeafSelectionApplyConfiguration `json:"verifies,omitempty"`
-	// presents are the secretNames (as written in leaves) of the leaves that the members of this party hold.
-	// A leaf with {node} is held by the member of that node.
+	// presents are the leaves that the members of this party hold, by secretName as written in leaves. A leaf with
+	// {node} is held by the member of that node.
 	Presents []string `json:"presents,omitempty"`
 	// reporters are the only accounts that may acknowledge for the members of this party. They also need RBAC
-	// permission to create certificaterotations/acknowledge of the signer. Without reporters an account may acknowledge
-	// for a member if it has that permission for the resource name SIGNER/PARTY/MEMBER.
+	// permission to create certificaterotations/acknowledge of the signer. Without reporters, an account needs that
+	// permission for the resource name SIGNER/PARTY/MEMBER.
 	Reporters *ReportersApplyConfiguration `json:"reporters,omitempty"`
-	// forEachNode makes one member for each chosen node, named as the node. Without it, pods and members the party has a
-	// single member that is named as the party.
+	// forEachNode makes one member for each selected node, with the name of the node. Without forEachNode, pods and
+	// members, the party has a single member with the name of the party.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
-	// pods makes one member for each pod that it chooses, named as the pod.
+	// pods makes one member for each selected pod, with the name of the pod.
 	Pods *PodMembersApplyConfiguration `json:"pods,omitempty"`
 	// members are the names of the party's members.
 	Members []string `json:"members,omitempty"`
-	// evidence chooses how it is proven which anchors a member has loaded, and which leaf it presents.
+	// evidence selects how it is proven which anchors a member has loaded, and which leaf it presents.
 	Evidence *EvidenceApplyConfiguration `json:"evidence,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 //
 // RenewedEvidence are the parameters of the kind renewed.
 type RenewedEvidenceApplyConfiguration struct {
-	// minimumDelay is how long after its renewal a leaf counts as presented, because a process does not load a Secret
-	// at the moment when it is written. It is an assumption of the operator, not an observation. At least 1s.
+	// minimumDelay is the time after which a renewed leaf counts as presented: a process does not load a Secret at
+	// once. It is an assumption of the operator, not an observation. At least 1s.
 	MinimumDelay *v1.Duration `json:"minimumDelay,omitempty"`
 }
 

@@ -8,10 +8,9 @@ package v1alpha1
 // ReportersApplyConfiguration represents a declarative configuration of the Reporters type for use
 // with apply.
 //
-// Reporters are accounts of the API server. {member} may occur once in the name of a user or a service account and is
-// replaced by the name of the member that is reported for, so that no member of a party can report for another one.
-// Wildcards are not supported, and accounts and groups that include everybody, such as system:authenticated, are
-// refused.
+// Reporters are accounts of the API server. {member} may occur once in the name of a user or a service account. It
+// is replaced by the name of the reported member, so that no member can report for another one. Wildcards are not
+// supported. Accounts and groups that include every caller, such as system:authenticated, are refused.
 type ReportersApplyConfiguration struct {
 	// users by name, for example system:node:{member}.
 	Users []string `json:"users,omitempty"`

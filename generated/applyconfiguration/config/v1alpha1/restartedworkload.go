@@ -15,9 +15,10 @@ import (
 // RestartedWorkload is a workload that certrotation restarts.
 type RestartedWorkloadApplyConfiguration struct {
 	WorkloadApplyConfiguration `json:""`
-	// quorum says that the pods of this StatefulSet are the members of an etcd cluster, and how they are asked: before a
-	// pod is replaced and afterwards. certrotation then replaces the pods itself, one at a time, by evictions, and the
-	// StatefulSet has to have the updateStrategy OnDelete. A workload has the same quorum wherever it is named.
+	// quorum is for a StatefulSet whose pods are the members of an etcd cluster. It defines how the members are
+	// asked, before and after a pod is replaced. certrotation then replaces the pods itself, one at a time, by
+	// evictions. The StatefulSet needs the updateStrategy OnDelete. A workload must have the same quorum wherever it
+	// is named.
 	Quorum *QuorumApplyConfiguration `json:"quorum,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1alpha1
 // RolloutApplyConfiguration represents a declarative configuration of the Rollout type for use
 // with apply.
 //
-// Rollout distributes what the nodes need.
+// Rollout brings ConfigMaps and Secrets to the nodes.
 type RolloutApplyConfiguration struct {
-	// staticPod distributes it to the static pods of nodes.
+	// staticPod brings them to the static pods of nodes.
 	StaticPod *StaticPodRolloutApplyConfiguration `json:"staticPod,omitempty"`
 }
 

@@ -13,14 +13,14 @@ import (
 // RosterMemberApplyConfiguration represents a declarative configuration of the RosterMember type for use
 // with apply.
 //
-// RosterMember is one member of the roster that is no pod.
+// RosterMember is one member of the roster that is not a pod.
 type RosterMemberApplyConfiguration struct {
 	// party and member are the names of the relying party and of its member.
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`
-	// instance is the UID of the node if the member is one for each node, and empty otherwise.
+	// instance is the UID of the node if the party has one member for each node. Empty otherwise.
 	Instance *string `json:"instance,omitempty"`
-	// evidence is the kind of evidence by which the member has to be proven.
+	// evidence is the kind of evidence that the member needs.
 	Evidence *configv1alpha1.EvidenceKind `json:"evidence,omitempty"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
 	Grace *v1.Duration `json:"grace,omitempty"`
@@ -31,7 +31,7 @@ type RosterMemberApplyConfiguration struct {
 	VerifiesNothing *bool `json:"verifiesNothing,omitempty"`
 	// started is true if the member may be running: its leaves were issued before, or it was observed.
 	Started *bool `json:"started,omitempty"`
-	// absent is the proof that the member is gone; empty if there is none. It loses its effect when the configuration
+	// absent is the proof that the member is gone. Empty if there is none. It has no effect once the configuration
 	// names the member again.
 	Absent *string `json:"absent,omitempty"`
 }

@@ -13,22 +13,22 @@ import (
 // RosterPodsApplyConfiguration represents a declarative configuration of the RosterPods type for use
 // with apply.
 //
-// RosterPods are members of one relying party that are pods and that count alike.
+// RosterPods are pods of one relying party with the same requirements.
 type RosterPodsApplyConfiguration struct {
 	// party is the name of the relying party.
 	Party *string `json:"party,omitempty"`
 	// instances are the pods as NAME/UID, ordered.
 	Instances []string `json:"instances,omitempty"`
-	// evidence is the kind of evidence by which each of them has to be proven.
+	// evidence is the kind of evidence that each of them needs.
 	Evidence *configv1alpha1.EvidenceKind `json:"evidence,omitempty"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
 	Grace *v1.Duration `json:"grace,omitempty"`
 	// verifies and presents are names of leaf Secrets.
 	Verifies []string `json:"verifies,omitempty"`
 	Presents []string `json:"presents,omitempty"`
-	// verifiesNothing is true if they only present leaves.
+	// verifiesNothing is true if the pods only present leaves.
 	VerifiesNothing *bool `json:"verifiesNothing,omitempty"`
-	// started is true if a container of theirs was started.
+	// started is true if a container of each of these pods was started.
 	Started *bool `json:"started,omitempty"`
 }
 

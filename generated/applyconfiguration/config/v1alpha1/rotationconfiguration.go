@@ -14,14 +14,14 @@ import (
 // RotationConfigurationApplyConfiguration represents a declarative configuration of the RotationConfiguration type for use
 // with apply.
 //
-// RotationConfiguration declares the trust domains of its namespace. The right to write it is the right to decide which
-// keys are generated, which members count, and by which evidence.
+// RotationConfiguration declares the trust domains of its namespace. A user who can write it decides which keys
+// are generated, which members count, and by which evidence.
 type RotationConfigurationApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec declares the trust domains, and what is done with their certificates.
+	// spec declares the trust domains, and the distribution of their certificates.
 	Spec *RotationConfigurationSpecApplyConfiguration `json:"spec,omitempty"`
-	// status says how the controller has read the spec, and where its rotations stand.
+	// status reports how the controller read the spec, and the state of its rotations.
 	Status *RotationConfigurationStatusApplyConfiguration `json:"status,omitempty"`
 }
 

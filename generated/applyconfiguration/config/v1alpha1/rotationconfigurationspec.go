@@ -8,19 +8,19 @@ package v1alpha1
 // RotationConfigurationSpecApplyConfiguration represents a declarative configuration of the RotationConfigurationSpec type for use
 // with apply.
 //
-// RotationConfigurationSpec declares trust domains. A preset and explicit trust domains may be combined: the preset's
-// domains come first.
+// RotationConfigurationSpec declares trust domains. A preset and explicit trust domains may be combined: the
+// domains of the preset come first.
 type RotationConfigurationSpecApplyConfiguration struct {
 	// preset expands to the trust domains of a known system.
 	Preset *PresetApplyConfiguration `json:"preset,omitempty"`
 	// trustDomains are the CA lineages of this namespace.
 	TrustDomains []TrustDomainApplyConfiguration `json:"trustDomains,omitempty"`
-	// nodeCIDRs are the ranges in which the addresses of nodes are. An address outside of them that a kubelet reports
-	// is neither put into a certificate nor dialled by a probe. Without nodeCIDRs every reported address is accepted,
-	// except those that no node can own, such as loopback addresses.
+	// nodeCIDRs are the ranges of node addresses. If a kubelet reports an address outside of them, it is not put into
+	// a certificate and not probed. Without nodeCIDRs every reported address is accepted, except addresses that no
+	// node can own, such as loopback addresses.
 	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
-	// serviceCIDRs are the ranges of Service addresses. An address within them that a kubelet reports is not accepted
-	// as its own. Not needed where nodeCIDRs excludes these ranges.
+	// serviceCIDRs are the ranges of Service addresses. If a kubelet reports such an address for its node, it is
+	// refused. Not needed if nodeCIDRs excludes these ranges.
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	Aggregate *AggregateApplyConfiguration `json:"aggregate,omitempty"`

@@ -12,7 +12,7 @@ import (
 // RotationConfigurationStatusApplyConfiguration represents a declarative configuration of the RotationConfigurationStatus type for use
 // with apply.
 //
-// RotationConfigurationStatus says how the controller has read a configuration, and where its rotations stand.
+// RotationConfigurationStatus reports how the controller read a configuration, and the state of its rotations.
 type RotationConfigurationStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

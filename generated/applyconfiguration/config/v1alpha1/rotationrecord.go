@@ -14,10 +14,9 @@ import (
 // RotationRecordApplyConfiguration represents a declarative configuration of the RotationRecord type for use
 // with apply.
 //
-// RotationRecord is one fact that certrotation stores about a trust domain. Only the controller and the API server of
-// certrotation write records; users make requests through the subresources of a CertificateRotation. There is one
-// object for each fact, so that thousands of members do not contend for one object, and it is written only when its
-// content changes.
+// RotationRecord is one fact that certrotation stores about a trust domain. Only the controller and the API server
+// of certrotation write records. Users make requests through the subresources of a CertificateRotation. Each fact
+// is one object, so that thousands of members do not contend for one. It is written only when its content changes.
 type RotationRecordApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -12,7 +12,7 @@ import (
 // RotationRecordSpecApplyConfiguration represents a declarative configuration of the RotationRecordSpec type for use
 // with apply.
 //
-// RotationRecordSpec is what a record says. Exactly the field that its kind names is set.
+// RotationRecordSpec is the content of a record. Exactly the field that its kind names is set.
 type RotationRecordSpecApplyConfiguration struct {
 	// trustDomain that the record belongs to.
 	TrustDomain *string `json:"trustDomain,omitempty"`

@@ -14,9 +14,8 @@ import (
 // StaticPodClassApplyConfiguration represents a declarative configuration of the StaticPodClass type for use
 // with apply.
 //
-// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A RotationConfiguration only refers to
-// a class by its name, so that the right to write objects in a namespace does not make anybody root on the control
-// plane.
+// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A RotationConfiguration only
+// names a class: write access to a namespace must not give root on the control plane.
 type StaticPodClassApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -8,24 +8,24 @@ package v1alpha1
 // StaticPodClassSpecApplyConfiguration represents a declarative configuration of the StaticPodClassSpec type for use
 // with apply.
 //
-// StaticPodClassSpec says who may use the class, on which nodes, and what runs there.
+// StaticPodClassSpec names the namespaces that may use the class, and what may run on the nodes.
 type StaticPodClassSpecApplyConfiguration struct {
-	// namespaces are those whose configurations may use the class.
+	// namespaces whose configurations may use the class.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// podName is the name of the static pod, for example etcd, that a rollout of the class may bring.
+	// podName is the static pod that a rollout of the class may install, for example etcd.
 	PodName *string `json:"podName,omitempty"`
 	// image of certrotation, by digest, for the installer and pruner pods.
 	Image *string `json:"image,omitempty"`
 	// resourceDirectory on the nodes. Defaults to /etc/kubernetes/static-pod-resources.
 	ResourceDirectory *string `json:"resourceDirectory,omitempty"`
-	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
+	// manifestDirectory is where the kubelet reads static pods. Defaults to /etc/kubernetes/manifests.
 	ManifestDirectory *string `json:"manifestDirectory,omitempty"`
-	// manifestFile is the name of the static pod's manifest in manifestDirectory, for example etcd.yaml: a file of that name
-	// is replaced, whoever wrote it. Defaults to PODNAME-pod.yaml.
+	// manifestFile is the file of the static pod's manifest in manifestDirectory, for example etcd.yaml. An existing
+	// file of that name is replaced, even if certrotation did not write it. Defaults to PODNAME-pod.yaml.
 	ManifestFile *string `json:"manifestFile,omitempty"`
 	// pod describes what the static pod may contain.
 	Pod *PermittedPodApplyConfiguration `json:"pod,omitempty"`
-	// companions are further static pods that a rollout of the class may bring together with it.
+	// companions are further static pods that a rollout of the class may install together with this one.
 	Companions []PermittedCompanionApplyConfiguration `json:"companions,omitempty"`
 }
 

@@ -13,44 +13,45 @@ import (
 // StaticPodRolloutApplyConfiguration represents a declarative configuration of the StaticPodRollout type for use
 // with apply.
 //
-// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision
-// that differs from the running one only in reloaded Secrets is swapped without restarting the pod; any other revision
-// restarts it, and its companions with it.
+// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A
+// revision that differs from the running one only in reloaded Secrets is swapped without a restart of the pod. Any
+// other revision restarts the pod and its companions.
 type StaticPodRolloutApplyConfiguration struct {
-	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
+	// name of the static pod, for example etcd. Its pods are NAME-NODE, its directories NAME-pod-REVISION.
 	Name *string `json:"name,omitempty"`
-	// nodeSelector chooses the nodes that run the static pod. An empty one would take every node of the cluster.
+	// nodeSelector selects the nodes that run the static pod. It must not be empty: that would select every node of
+	// the cluster.
 	NodeSelector *v1.LabelSelectorApplyConfiguration `json:"nodeSelector,omitempty"`
 	// podConfigMapName is the ConfigMap with the manifest under the key pod.yaml, in which REVISION, NODE_NAME and
 	// NODE_IP are replaced. Defaults to NAME-pod.
 	PodConfigMapName *string `json:"podConfigMapName,omitempty"`
-	// companions are the names of further static pods of each node that a revision brings, for example kube-apiserver.
-	// The manifest of each is in podConfigMapName under the key NAME.yaml, and mounts the directory of the revision too.
-	// A node is done when all of its static pods are. The class has to name them.
+	// companions are the names of further static pods of each node that a revision installs, for example
+	// kube-apiserver. The manifest of each is in podConfigMapName under the key NAME.yaml, and mounts the directory
+	// of the revision too. A node is done when all of its static pods are. The class must name them.
 	Companions []string `json:"companions,omitempty"`
 	// configMapNames are the ConfigMaps that are part of a revision. Defaults to the ConfigMap of the aggregate.
 	ConfigMapNames []string `json:"configMapNames,omitempty"`
 	// secretNames are the Secrets that are part of a revision. Defaults to the Secret of the aggregate.
 	SecretNames []string `json:"secretNames,omitempty"`
-	// reloadedSecretNames are those of secretNames that the processes reload by themselves. Defaults to the Secret of
-	// the aggregate.
+	// reloadedSecretNames are the ones of secretNames that the processes reload by themselves. Defaults to the Secret
+	// of the aggregate.
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
-	// className is the StaticPodClass in which the owner of the nodes permits an image, directories and the content of
-	// the pod. The class has to name this namespace and the static pod.
+	// className is the StaticPodClass in which the owner of the nodes permits an image, directories and the content
+	// of the pod. The class must name this namespace and the static pod.
 	ClassName *string `json:"className,omitempty"`
-	// coalesce is how long a change waits for further changes, so that they make one revision. Defaults to 3s.
+	// coalesce is how long a change waits for further changes. They then make one revision. Defaults to 3s.
 	Coalesce *metav1.Duration `json:"coalesce,omitempty"`
 	// installerTimeout bounds one attempt of an installer pod. Defaults to 2m.
 	InstallerTimeout *metav1.Duration `json:"installerTimeout,omitempty"`
-	// staticPodTimeout is how long a static pod may take to become ready with a new revision before that counts as
-	// stuck. Nothing is undone when it passes. Defaults to 5m.
+	// staticPodTimeout is how long a static pod may take to become ready with a new revision before it counts as
+	// stuck. Nothing is rolled back when it passes. Defaults to 5m.
 	StaticPodTimeout *metav1.Duration `json:"staticPodTimeout,omitempty"`
 	// failedRevisionLimit is how many failed revisions are kept for each node. 0 means 5, -1 means all.
 	FailedRevisionLimit *int32 `json:"failedRevisionLimit,omitempty"`
 	// succeededRevisionLimit is how many succeeded revisions are kept for each node. 0 means 5, -1 means all.
 	SucceededRevisionLimit *int32 `json:"succeededRevisionLimit,omitempty"`
-	// quorum says how the etcd cluster that the static pods form is checked: before a revision that restarts its
-	// members is cut, before each restart, and afterwards.
+	// quorum defines how the etcd cluster of the static pods is checked. It is checked before a revision that
+	// restarts its members is created, before each restart, and afterwards.
 	Quorum *QuorumApplyConfiguration `json:"quorum,omitempty"`
 }
 

@@ -13,20 +13,19 @@ import (
 // TLSProbeApplyConfiguration represents a declarative configuration of the TLSProbe type for use
 // with apply.
 //
-// TLSProbe handshakes with a running server.
+// TLSProbe is a TLS handshake with a running server.
 type TLSProbeApplyConfiguration struct {
-	// endpoints at which the members are probed; each member has at least one. With forEachNode they are those of every
-	// node. Every address that the host of an endpoint resolves to is probed. A Service leads each connection to another
-	// of its pods, so that one of them speaks for all: name them with pods, which takes no endpoints.
+	// endpoints at which the members are probed, at least one for each member. With forEachNode they apply to every
+	// node. Every address that the host of an endpoint resolves to is probed. Do not name a Service: it leads each
+	// connection to another pod, so one pod would prove for all. Use pods instead, which takes no endpoints.
 	Endpoints []ProbeEndpointApplyConfiguration `json:"endpoints,omitempty"`
-	// serverName is sent to the server, and the presented leaf has to be valid for it, where an endpoint does not set
-	// its own.
+	// serverName is sent to the server, and the presented leaf must be valid for it. An endpoint may override it.
 	ServerName *string `json:"serverName,omitempty"`
 	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require a client
-	// certificate, where an endpoint does not set its own.
+	// certificate. An endpoint may override it.
 	ClientLeaf *string `json:"clientLeaf,omitempty"`
-	// proof is what counts as proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers whose
-	// list of acceptable authorities is missing or wrong. Defaults to AcceptableAuthorities.
+	// proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers whose list of acceptable
+	// authorities is missing or wrong. Defaults to AcceptableAuthorities.
 	Proof *configv1alpha1.ProbeProof `json:"proof,omitempty"`
 	// interval between probes while a rotation is in flight. Defaults to 5s. Nothing is probed in the stage Stable.
 	Interval *v1.Duration `json:"interval,omitempty"`

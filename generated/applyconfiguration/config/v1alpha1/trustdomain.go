@@ -23,22 +23,21 @@ type TrustDomainApplyConfiguration struct {
 	Bundle *BundleApplyConfiguration `json:"bundle,omitempty"`
 	// leaves are the end-entity certificates.
 	Leaves []LeafApplyConfiguration `json:"leaves,omitempty"`
-	// relyingParties are the processes that verify the leaves, and that present them.
+	// relyingParties are the processes that verify or present the leaves.
 	RelyingParties []RelyingPartyApplyConfiguration `json:"relyingParties,omitempty"`
-	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that was removed
-	// from the configuration counts as live until its Secret is deleted or released here.
+	// releasedLeaves are the names of leaf Secrets that exist but no longer count. A leaf that is removed from the
+	// configuration counts as live until its Secret is deleted or released here.
 	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
-	// releasedMembers are members on nodes that no longer count although their nodes exist, as PARTY/MEMBER. A member that
-	// its relying party does not choose any more counts until its node is gone, or until it is released here while no
-	// rotation is in flight.
+	// releasedMembers are members on existing nodes that no longer count, as PARTY/MEMBER. A member that its relying
+	// party no longer selects counts until its node is gone. It can be released here while no rotation is in flight.
 	ReleasedMembers []string `json:"releasedMembers,omitempty"`
 	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
 	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	ReissuePerMinute *int32 `json:"reissuePerMinute,omitempty"`
-	// unlistedLeaves declares that programs also issue leaves from the active CA in their own memory, without a Secret.
+	// unlistedLeaves declares that programs also issue leaves from the active CA in memory, without a Secret.
 	UnlistedLeaves *UnlistedLeavesApplyConfiguration `json:"unlistedLeaves,omitempty"`
-	// stageDeadline is how long a stage of a rotation may last before it counts as overdue. Nothing but the
-	// condition Degraded depends on it. Defaults to 1h.
+	// stageDeadline is how long a stage of a rotation may last before it is overdue. Only the condition Degraded
+	// depends on it. Defaults to 1h.
 	StageDeadline *v1.Duration `json:"stageDeadline,omitempty"`
 }
 

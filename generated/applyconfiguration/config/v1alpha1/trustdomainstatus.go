@@ -8,13 +8,13 @@ package v1alpha1
 // TrustDomainStatusApplyConfiguration represents a declarative configuration of the TrustDomainStatus type for use
 // with apply.
 //
-// TrustDomainStatus says where one trust domain stands.
+// TrustDomainStatus is the state of one trust domain.
 type TrustDomainStatusApplyConfiguration struct {
 	// name of the trust domain.
 	Name *string `json:"name,omitempty"`
 	// stage of its rotation.
 	Stage *string `json:"stage,omitempty"`
-	// message says what the rotation waits for or what is wrong with the trust domain; empty if nothing is.
+	// message explains what the rotation waits for, or what is wrong with the trust domain. Empty if neither applies.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -12,7 +12,7 @@ package v1alpha1
 type TrustStoreApplyConfiguration struct {
 	// key of the ConfigMap under which the trust store is written.
 	Key *string `json:"key,omitempty"`
-	// password of the trust store. It protects nothing, as anchors are public; readers ask for one. Defaults to
+	// password of the trust store. Readers ask for one, but it protects nothing: anchors are public. Defaults to
 	// "changeit", as in Java.
 	Password *string `json:"password,omitempty"`
 }

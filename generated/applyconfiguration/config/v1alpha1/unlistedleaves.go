@@ -12,9 +12,9 @@ import (
 // UnlistedLeavesApplyConfiguration represents a declarative configuration of the UnlistedLeaves type for use
 // with apply.
 //
-// UnlistedLeaves are leaves that no Secret holds, such as those of certrotation's own servers.
+// UnlistedLeaves are leaves that no Secret holds, such as the leaves of certrotation's own servers.
 type UnlistedLeavesApplyConfiguration struct {
-	// drain is how long after a new CA became active a program may still present a leaf of the former one. It is an
+	// drain is how long a program may still present a leaf of the former CA after a new one became active. It is an
 	// assumption of the operator, not an observation.
 	Drain *v1.Duration `json:"drain,omitempty"`
 }

@@ -13,24 +13,25 @@ import (
 // WebhookServerPresetApplyConfiguration represents a declarative configuration of the WebhookServerPreset type for use
 // with apply.
 //
-// WebhookServerPreset makes one trust domain NAME with the Secrets NAME-signer and NAME-server and the bundle NAME-ca-bundle, for
-// a server that kube-apiserver calls: an admission or a conversion webhook, or an aggregated API. Its pods, the party server, are
-// proven by tlsProbe; the party kube-apiserver by caBundle. The objects of injectInto need the annotation
-// certrotation.dev/inject-ca-from: NAMESPACE/NAME-ca-bundle.
+// WebhookServerPreset makes one trust domain NAME with the Secrets NAME-signer and NAME-server and the bundle
+// NAME-ca-bundle. It is for a server that kube-apiserver calls: an admission webhook, a conversion webhook, or an
+// aggregated API. The pods of the server, the party server, are proven by tlsProbe. The party kube-apiserver is
+// proven by caBundle. The objects of injectInto need the annotation certrotation.dev/inject-ca-from:
+// NAMESPACE/NAME-ca-bundle.
 type WebhookServerPresetApplyConfiguration struct {
 	// name is the prefix of all objects and the name of the trust domain. Defaults to "webhook".
 	Name *string `json:"name,omitempty"`
-	// service in front of the pods, by which kube-apiserver calls them. The leaf is for its names SERVICE.NAMESPACE.svc and
-	// SERVICE.NAMESPACE.svc.cluster.local. Defaults to name.
+	// service in front of the pods, through which kube-apiserver calls them. The leaf is valid for
+	// SERVICE.NAMESPACE.svc and SERVICE.NAMESPACE.svc.cluster.local. Defaults to name.
 	Service *string `json:"service,omitempty"`
-	// dnsNames of the leaf besides those of the Service, as for a webhook that is called by a URL.
+	// dnsNames of the leaf besides the names of the Service, for example for a webhook with a URL.
 	DNSNames []string `json:"dnsNames,omitempty"`
-	// injectInto are the objects by whose caBundle kube-apiserver verifies the server. At least one.
+	// injectInto are the objects whose caBundle kube-apiserver verifies the server with. At least one.
 	InjectInto []InjectionTargetApplyConfiguration `json:"injectInto,omitempty"`
 	// pods that serve. containerPort defaults to 9443, and serverName to the first name of the Service.
 	Pods *PodMembersApplyConfiguration `json:"pods,omitempty"`
-	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it.
-	// Defaults to 10s.
+	// minimumDelay is the time after which every kube-apiserver counts as verifying with an anchor that a caBundle
+	// holds. Defaults to 10s.
 	MinimumDelay *v1.Duration `json:"minimumDelay,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`

@@ -12,13 +12,14 @@ import (
 // WorkloadRolloutApplyConfiguration represents a declarative configuration of the WorkloadRollout type for use
 // with apply.
 //
-// WorkloadRollout is the evidence of pods whose template names the content that they start with, by annotations of the
-// form KIND.content.certrotation.dev/NAME (KIND configmap or secret) with the hash of the object of that name.
+// WorkloadRollout is the evidence of pods whose template names the content that they start with. The annotation
+// KIND.content.certrotation.dev/NAME holds the hash of the object NAME. KIND is configmap or secret.
 type WorkloadRolloutApplyConfiguration struct {
-	// startGate says what keeps a pod from starting with an older content that kubelet has cached. Defaults to Required.
+	// startGate is what stops a pod from starting with older content that the kubelet has cached. Defaults to
+	// Required.
 	StartGate *configv1alpha1.StartGate `json:"startGate,omitempty"`
-	// workloads of the namespace of the configuration whose pods the members are and which certrotation restarts, by
-	// those annotations of their templates, when a rotation waits for that. Without any somebody else changes the
+	// workloads of the members, in the namespace of the configuration. certrotation restarts them by these
+	// annotations of their templates when a rotation waits for it. If empty, certrotation does not change the
 	// templates.
 	Workloads []RestartedWorkloadApplyConfiguration `json:"workloads,omitempty"`
 }
