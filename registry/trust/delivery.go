@@ -96,7 +96,7 @@ func (a *proofs) presentsOther(m *Member, o *Observation) bool {
 // undelivering lists the members without evidence of presenting all their current leaves. It adds live leaves without
 // a known holder: an older content of those may be live anywhere.
 func (a *proofs) undelivering() lacking {
-	var out lacking
+	out := lacking{until: moments{now: a.now}}
 	for _, p := range a.parties {
 		out.blockers = append(out.blockers, p.unlisted()...)
 	}

@@ -32,10 +32,10 @@ func (v proof) by(o *Observation, seen []*Observation) proof {
 	return v
 }
 
-// lacking are the members without evidence of something. until is when time alone first changes that, zero if never.
+// lacking are the members without evidence of something. until is when time alone first changes that.
 type lacking struct {
 	blockers []Blocker
-	until    time.Time
+	until    moments
 }
 
 func (l *lacking) add(p *Party, m *Member, v proof) {
@@ -43,9 +43,7 @@ func (l *lacking) add(p *Party, m *Member, v proof) {
 		return
 	}
 	l.blockers = append(l.blockers, p.blocker(m, v))
-	if !v.until.IsZero() && (l.until.IsZero() || v.until.Before(l.until)) {
-		l.until = v.until
-	}
+	l.until.add(v.until)
 }
 
 // proofs are what each member has shown of each CA and leaf: the third step of an assessment.
@@ -83,11 +81,11 @@ func newProofs(r *roster) *proofs {
 		for _, p := range r.parties {
 			untrusted := a.untrusting(p, ca)
 			a.untrusted[trustKey{p, ca.Fingerprint}] = untrusted
-			a.until.add(untrusted.until)
+			a.until.add(untrusted.until.next)
 		}
 	}
 	a.undelivered = a.undelivering()
-	a.until.add(a.undelivered.until)
+	a.until.add(a.undelivered.until.next)
 	a.former = slices.DeleteFunc(a.earlier(), a.inseparable)
 	return a
 }
@@ -186,7 +184,7 @@ func (a *proofs) untrusting(p *Party, ca *pki.Certificate) lacking {
 	if known, ok := a.untrusted[trustKey{p, ca.Fingerprint}]; ok {
 		return known
 	}
-	var out lacking
+	out := lacking{until: moments{now: a.now}}
 	if !p.VerifiesNothing {
 		out.blockers = p.unlisted()
 	}

@@ -185,24 +185,22 @@ func (a *decision) pace(due []Action) turn {
 	if budget <= 0 || a.anyCompromised() {
 		return turn{actions: due}
 	}
-	var next time.Time
+	free := moments{now: a.now}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		if l.Certificate == nil || a.ahead(l.issuedAt()) {
 			continue
 		}
-		if free := l.issuedAt().Add(paceWindow); free.After(a.now) {
+		if at := l.issuedAt().Add(paceWindow); at.After(a.now) {
 			budget--
-			if next.IsZero() || free.Before(next) {
-				next = free
-			}
+			free.add(at)
 		}
 	}
 	var out turn
 	for _, issue := range due {
 		if !issue.Urgent {
 			if budget <= 0 {
-				out.waiting, out.next = out.waiting+1, next
+				out.waiting, out.next = out.waiting+1, free.next
 				continue
 			}
 			budget--

@@ -52,34 +52,16 @@ func (n *Namespace) Edited(s *Sources, claim Claim) *Namespace {
 	}
 	b := &builder{sources: s, records: n.records, claims: maps.Clone(n.claims)}
 	maps.DeleteFunc(b.claims, func(key objectKey, _ Claim) bool { return n.unnamed[key] })
-	domain, err := b.oneDomain(claim, cfg.Loaded)
-	if err != nil {
-		return Build(s)
-	}
-	return &Namespace{Name: n.Name, Domains: []*trust.Domain{domain}}
-}
-
-// oneDomain builds the domain of a claim. The rest of its configuration is as it was.
-func (b *builder) oneDomain(claim Claim, cfg *configv1alpha1.RotationConfigurationSpec) (*trust.Domain, error) {
-	at := slices.IndexFunc(cfg.TrustDomains, func(d configv1alpha1.TrustDomain) bool { return d.Name == claim.Domain })
-	p := newPart(claim.Configuration, cfg)
+	p := b.newPart(claim.Configuration, cfg.Loaded)
 	for key, other := range b.claims {
 		if other.Configuration == claim.Configuration && other.Domain != claim.Domain && other.Kind != ClaimCopy {
 			p.claims[key] = other
 		}
 	}
-	b.listNodes()
-	if err := b.prepare(p, cfg); err != nil {
-		return nil, err
+	edited := slices.DeleteFunc(slices.Clone(cfg.Loaded.TrustDomains), func(d configv1alpha1.TrustDomain) bool { return d.Name != claim.Domain })
+	if err := b.trustDomains(p, cfg.Loaded, edited); err != nil {
+		return Build(s)
 	}
-	if err := p.claimDomain(&cfg.TrustDomains[at]); err != nil {
-		return nil, err
-	}
-	domain, err := b.domain(p, &cfg.TrustDomains[at])
-	if err != nil {
-		return nil, err
-	}
-	b.remember(domain, p)
-	b.addUnnamed([]*trust.Domain{domain})
-	return domain, nil
+	b.addUnnamed(p.domains)
+	return &Namespace{Name: n.Name, Domains: p.domains}
 }

@@ -33,35 +33,21 @@ type part struct {
 // expand builds the domains of a configuration. It claims the literal names of the configuration first, so that a
 // node's leaf with an unlucky name cannot take the name of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
-	p := newPart(name, cfg)
-	b.listNodes()
+	p := b.newPart(name, cfg)
 	if err := b.checkExtent(cfg); err != nil {
 		return nil, err
-	}
-	if err := b.prepare(p, cfg); err != nil {
-		return nil, err
-	}
-	for i := range cfg.TrustDomains {
-		if err := p.claimDomain(&cfg.TrustDomains[i]); err != nil {
-			return nil, err
-		}
 	}
 	if err := p.claimAggregate(cfg.Aggregate); err != nil {
 		return nil, err
 	}
+	if err := b.trustDomains(p, cfg, cfg.TrustDomains); err != nil {
+		return nil, err
+	}
 	leaves := map[string][]string{}
-	for i := range cfg.TrustDomains {
-		domain, err := b.domain(p, &cfg.TrustDomains[i])
-		if err != nil {
-			return nil, fmt.Errorf("trust domain %s: %w", cfg.TrustDomains[i].Name, err)
-		}
+	for _, domain := range p.domains {
 		for _, leaf := range domain.Leaves {
 			leaves[leaf.Template] = append(leaves[leaf.Template], leaf.Name)
 		}
-		p.domains = append(p.domains, domain)
-	}
-	for _, domain := range p.domains {
-		b.remember(domain, p)
 	}
 	if cfg.Aggregate != nil {
 		p.aggregate = b.aggregate(p, cfg.Aggregate, leaves)
@@ -78,7 +64,32 @@ func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationS
 	return p, nil
 }
 
-func newPart(configuration string, cfg *configv1alpha1.RotationConfigurationSpec) *part {
+// trustDomains builds trust domains of a configuration, and adds them to its part.
+func (b *builder) trustDomains(p *part, cfg *configv1alpha1.RotationConfigurationSpec, domains []configv1alpha1.TrustDomain) error {
+	if err := b.prepare(p, cfg); err != nil {
+		return err
+	}
+	for i := range domains {
+		if err := p.claimDomain(&domains[i]); err != nil {
+			return err
+		}
+	}
+	for i := range domains {
+		domain, err := b.domain(p, &domains[i])
+		if err != nil {
+			return fmt.Errorf("trust domain %s: %w", domains[i].Name, err)
+		}
+		p.domains = append(p.domains, domain)
+	}
+	for _, domain := range p.domains {
+		b.remember(domain, p)
+	}
+	return nil
+}
+
+// newPart begins a configuration, with the nodes as the cluster has them.
+func (b *builder) newPart(configuration string, cfg *configv1alpha1.RotationConfigurationSpec) *part {
+	b.listNodes()
 	return &part{configuration: configuration, configured: cfg.TrustDomains, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
 }
 

@@ -65,7 +65,7 @@ type WaitConfig struct {
 	Timeout, Interval  time.Duration
 }
 
-// WaitConfig returns the configuration of a run that reads the directory every second.
+// Config returns the configuration of a run that reads the directory every second.
 func (o *WaitOptions) Config() *WaitConfig {
 	return &WaitConfig{Directory: o.Directory, Content: o.Content, Timeout: o.Timeout, Interval: time.Second}
 }
