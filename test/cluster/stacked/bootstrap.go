@@ -5,6 +5,7 @@ package stacked
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,11 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/test/cluster/nodes"
 )
-
-// preset is the line of the sample's configuration after which Config.Preset is inserted.
-const preset = "      key: ECDSA-P256\n"
 
 const nodeManifest = `---
 apiVersion: v1
@@ -66,19 +68,49 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the sample etcd-nodes has no class with the image %s", unbuilt)
 	}
 	sample = strings.ReplaceAll(sample, unbuilt, c.image)
-	if !strings.Contains(sample, preset) {
-		return "", fmt.Errorf("the sample etcd-nodes has no line %q", preset)
+	if c.cfg.Configure != nil {
+		if sample, err = configured(sample, c.cfg.Configure); err != nil {
+			return "", fmt.Errorf("configure the sample etcd-nodes: %w", err)
+		}
 	}
-	var more, out strings.Builder
-	more.WriteString(preset)
-	for _, line := range c.cfg.Preset {
-		more.WriteString("      " + line + "\n")
-	}
-	out.WriteString(strings.Replace(sample, preset, more.String(), 1))
+	var out strings.Builder
+	out.WriteString(sample)
 	for _, node := range c.Network.Nodes() {
 		fmt.Fprintf(&out, nodeManifest, node.Name(), controlPlaneLabel, node.IP())
 	}
 	return out.String(), nil
+}
+
+// configured returns YAML documents with the expanded and changed configuration.
+func configured(documents string, change func(*configv1alpha1.RotationConfigurationSpec)) (string, error) {
+	const separator = "\n---\n"
+	all := strings.Split(documents, separator)
+	for i, text := range all {
+		var head metav1.TypeMeta
+		if err := yaml.Unmarshal([]byte(text), &head); err != nil {
+			return "", err
+		}
+		if head.Kind != configv1alpha1.Kind {
+			continue
+		}
+		configuration, err := configv1alpha1.Decode([]byte(text))
+		if err != nil {
+			return "", err
+		}
+		expanded, err := configv1alpha1.Load(&configuration.Spec, Namespace)
+		if err != nil {
+			return "", err
+		}
+		change(expanded)
+		configuration.Spec = *expanded
+		changed, err := yaml.Marshal(configuration)
+		if err != nil {
+			return "", err
+		}
+		all[i] = strings.TrimSuffix(string(changed), "\n")
+		return strings.Join(all, separator) + "\n", nil
+	}
+	return "", errors.New("there is no configuration")
 }
 
 // place copies the rendered files of a node. The manifest comes last: kubelet starts the pod when it sees it.
@@ -136,6 +168,12 @@ func (c *Cluster) createRendered(ctx context.Context) error {
 	}
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "etcd-nodes")); err != nil {
 		return err
+	}
+	if c.cfg.Configure != nil {
+		// The sample's preset would stay in the object beside the expanded configuration.
+		if _, err := c.Kubectl(ctx, "delete", "rotationconfiguration", "etcd", "-n", Namespace); err != nil {
+			return err
+		}
 	}
 	if _, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", c.path("rendered", "manifests")); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
@@ -33,8 +34,8 @@ type Config struct {
 	Detach bool
 	// Members are the names of the nodes. Defaults to master-0, master-1 and master-2.
 	Members []string
-	// Preset follows the parameters of the preset openshift-etcd, as YAML lines without indentation.
-	Preset []string
+	// Configure changes the sample's configuration, which is expanded before. Defaults to the sample as it is.
+	Configure func(*configv1alpha1.RotationConfigurationSpec)
 	// Pods runs certrotation as pods of the nodes, by docs/install.md. Without it, tests can kill or pause its
 	// processes.
 	Pods bool

@@ -6,7 +6,7 @@
 // server, until etcd serves again. Then the kube-apiservers start with the recovered files, and the controller
 // continues to rotate.
 //
-// The clock of a container cannot differ from the clock of the machine. So the certificates are valid for some
+// The clock of a container cannot differ from the clock of the machine. So the certificates are valid for two
 // minutes only, and all nodes are powered off as soon as the cluster is complete. The test waits until the last
 // certificate on the last disk has expired.
 //

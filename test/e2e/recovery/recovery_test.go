@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster/nodes"
 )
@@ -281,7 +282,8 @@ func (s *system) controllerKeepsTheKey(t *testing.T, was *pki.Certificate) {
 	}
 }
 
-// apply applies the output of every node as recover says, and extends the validity of the certificates.
+// apply applies the output of every node as recover says, and extends the validity of the certificates. Recovered
+// leaves are renewed as early as by default. Recovered signers are not: the test rotates one itself.
 func (s *system) apply(t *testing.T) {
 	t.Helper()
 	for _, node := range s.Nodes() {
@@ -296,8 +298,14 @@ func (s *system) apply(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		longer := &metav1.Duration{Duration: 48 * time.Hour}
-		config.Spec.Preset.OpenShiftEtcd.SignerValidity, config.Spec.Preset.OpenShiftEtcd.LeafValidity = longer, longer
+		for _, policy := range policies(&config.Spec) {
+			policy.Validity = &metav1.Duration{Duration: 48 * time.Hour}
+		}
+		for i := range config.Spec.TrustDomains {
+			for k := range config.Spec.TrustDomains[i].Leaves {
+				config.Spec.TrustDomains[i].Leaves[k].Policy.RenewAtPercent = configv1alpha1.DefaultRenewAtPercent
+			}
+		}
 		_, err = configs.Update(ctx, config, metav1.UpdateOptions{})
 		return err
 	})

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/nodes"
@@ -23,9 +24,11 @@ import (
 
 const (
 	namespace = stacked.Namespace
-	// validity of every CA and every leaf of etcd. A signer is due at 80 % of it, counted from 5 minutes before
-	// its creation. That leaves the cluster about a minute and a half to start and to lose its power.
-	validity = 180 * time.Second
+	// validity of every CA and every leaf of etcd. They are due at 99 % of it, counted from 5 minutes before their
+	// creation. That leaves the cluster about a minute and a half to start and to lose its power.
+	validity = 110 * time.Second
+	// starting bounds the start of the cluster.
+	starting = 3 * time.Minute
 	// patience bounds each wait.
 	patience = 4 * time.Minute
 	// Signers of the preset.
@@ -46,11 +49,15 @@ func startSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), validity)
+	ctx, cancel := context.WithTimeout(t.Context(), starting)
 	defer cancel()
 	c, err := stacked.Start(ctx, stacked.Config{
 		Dir: dir, Progress: t.Output(),
-		Preset: []string{"signerValidity: " + validity.String(), "leafValidity: " + validity.String()},
+		Configure: func(spec *configv1alpha1.RotationConfigurationSpec) {
+			for _, policy := range policies(spec) {
+				policy.Validity, policy.RenewAtPercent, policy.JitterPercent = &metav1.Duration{Duration: validity}, 99, new(int32)
+			}
+		},
 		ControllerFlags: []string{
 			"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 		},
@@ -72,6 +79,19 @@ func startSystem(t *testing.T) *system {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// policies returns those of every signer and every leaf.
+func policies(spec *configv1alpha1.RotationConfigurationSpec) []*configv1alpha1.IssuancePolicy {
+	var out []*configv1alpha1.IssuancePolicy
+	for i := range spec.TrustDomains {
+		domain := &spec.TrustDomains[i]
+		out = append(out, &domain.Signer.Policy)
+		for k := range domain.Leaves {
+			out = append(out, &domain.Leaves[k].Policy)
+		}
+	}
+	return out
 }
 
 // powerOff stops everything at once, like a loss of power.
