@@ -65,6 +65,7 @@ func (c *Cluster) startSupervisor(ctx context.Context, plane *cluster.Cluster) e
 	for i, name := range APIServers {
 		args = append(args, "--server="+name+"="+c.gateway(firstAPIPort+i))
 	}
+	args = append(args, c.cfg.SupervisorFlags...)
 	args = append(args, "--")
 	args = append(args, cluster.APIServerFlags(c.path("pki"))...)
 	if c.cfg.Pods {

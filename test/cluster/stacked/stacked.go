@@ -41,6 +41,8 @@ type Config struct {
 	Pods bool
 	// ControllerFlags follow the default flags. Without Pods only.
 	ControllerFlags []string
+	// SupervisorFlags follow the default flags of the kube-apiservers' supervisor.
+	SupervisorFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
 }

@@ -61,6 +61,9 @@ func startSystem(t *testing.T) *system {
 		ControllerFlags: []string{
 			"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 		},
+		// A kube-apiserver never ends the watches of aggregated APIs by itself, such as that of `rotate --wait`. The
+		// watch resumes at the other kube-apiserver.
+		SupervisorFlags: []string{"--stop-timeout=10s"},
 	})
 	if err != nil {
 		t.Fatalf("start the system: %v", err)
