@@ -40,6 +40,7 @@ func (s *system) watchRows(t *testing.T) *watchedRows {
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	w := &watchedRows{s: s, stop: stop}
+	var begun []cache.InformerSynced
 	for n := range watchers {
 		config := s.Installation.Cluster.AdminConfig()
 		config.Dial = (&net.Dialer{}).DialContext // Clients with a dialer of their own share no connection.
@@ -54,10 +55,12 @@ func (s *system) watchRows(t *testing.T) *watchedRows {
 			t.Fatal(err)
 		}
 		factory.Start(ctx.Done())
-		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			t.Fatal("a watch does not begin")
-		}
+		begun = append(begun, informer.HasSynced)
 		w.stores, w.factories = append(w.stores, informer.GetStore()), append(w.factories, factory)
+	}
+	// The wait looks every 100 ms: for one watch after the other, that would be most of its time.
+	if !cache.WaitForCacheSync(ctx.Done(), begun...) {
+		t.Fatal("a watch does not begin")
 	}
 	return w
 }
