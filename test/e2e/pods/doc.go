@@ -25,7 +25,8 @@
 // TestFirstPKI and TestRemoved so, which execute docs/install.md.
 //
 // All tests share one cluster. Those of the sample run one after the other and restore its state. Then scenarios
-// run in parallel, each with a trust domain in a namespace of its own (testdata). They replay reports of users of
-// other projects (docs/mistakes.md). All add to the counters of handshakes, so a failed handshake fails each test
-// that runs at that time. If the machine cannot run nodes, each test is skipped by name with the reason.
+// and TestFirstPKI run in parallel, each with a trust domain in a namespace of its own (testdata). The scenarios
+// replay reports of users of other projects (docs/mistakes.md). All add to the counters of handshakes, so a failed
+// handshake fails each test that runs at that time. If the machine cannot run nodes, each test is skipped by name
+// with the reason.
 package pods

@@ -15,6 +15,7 @@ import (
 
 // TestFirstPKI makes and rotates the PKI of docs/install.md, with its commands.
 func TestFirstPKI(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	t.Cleanup(func() {
 		if err := s.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), "shop", metav1.DeleteOptions{}); err != nil {
