@@ -24,33 +24,34 @@ const members = 3
 
 // TestDatabaseThatReadsItsFilesAtStart: the members of a StatefulSet read their leaf and a PKCS#12 trust store at
 // start, and connect to each other continuously. A member that started with an untrusted leaf would stay cut off.
-// So all members restart one at a time to trust the new CA, and then again for the leaf. The same holds after a
-// person has replaced the CA.
+// So all members restart one at a time to trust the new CA, and then again for the leaf.
 func TestDatabaseThatReadsItsFilesAtStart(t *testing.T) {
-	s := scenario(t, "database", "db-signer")
-	s.apply(t, "database.yaml")
+	restartTwice(t, "database", (*system).rotate)
+}
+
+// TestDatabaseWhoseCAIsChangedByHand does the same with a database whose CA a person has replaced.
+func TestDatabaseWhoseCAIsChangedByHand(t *testing.T) {
+	restartTwice(t, "hand-database", (*system).changeByHand)
+}
+
+// restartTwice changes the CA of a database in a namespace of its own, and waits until the members have restarted
+// for trust and for the leaf.
+func restartTwice(t *testing.T, namespace string, change func(*system, *testing.T) (before string)) {
+	t.Helper()
+	s := scenario(t, namespace, "db-signer")
+	s.apply(t, "database.yaml", "NAMESPACE", namespace)
 	ofBundle, ofLeaf := s.hashes(t, "db-ca-bundle", "db-member")
-	s.apply(t, "database-members.yaml", "HASH_OF_BUNDLE", ofBundle, "HASH_OF_LEAF", ofLeaf)
+	s.apply(t, "database-members.yaml", "NAMESPACE", namespace, "HASH_OF_BUNDLE", ofBundle, "HASH_OF_LEAF", ofLeaf)
 	until(t, "the members run", s.databaseRuns)
-	for _, story := range []struct {
-		name  string
-		begin func(*system, *testing.T) (before string)
-	}{
-		{"its CA is rotated", (*system).rotate},
-		{"its CA is changed by hand", (*system).changeByHand},
-	} {
-		t.Run(story.name, func(t *testing.T) {
-			traffic, turns, templates := s.measure(t), s.watchTurns(t, "db"), s.templates(t)
-			s.rotated(t, story.begin(s, t))
-			until(t, "the members run", s.databaseRuns)
-			// Once for trust and once for the leaf.
-			if n := s.templates(t) - templates; n != 2 {
-				t.Errorf("there were %d templates, want 2", n)
-			}
-			turns.end(t, 2*members)
-			traffic.end(t)
-		})
+	traffic, turns, templates := s.measure(t), s.watchTurns(t, "db"), s.templates(t)
+	s.rotated(t, change(s, t))
+	until(t, "the members run", s.databaseRuns)
+	// Once for trust and once for the leaf.
+	if n := s.templates(t) - templates; n != 2 {
+		t.Errorf("there were %d templates, want 2", n)
 	}
+	turns.end(t, 2*members)
+	traffic.end(t)
 }
 
 func (s *system) databaseRuns(ctx context.Context) error {
