@@ -49,6 +49,8 @@ type churn struct {
 	// counts of the disturbances, and the first error.
 	counts map[string]int
 	err    error
+	// halting means that only disturbances are done that never succeeded.
+	halting bool
 }
 
 type disturb func(*churn, context.Context) error
@@ -80,6 +82,9 @@ func (c *churn) run(ctx context.Context) {
 		names := slices.Sorted(maps.Keys(c.disturbances))
 		c.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		for _, name := range names {
+			if c.spares(name) {
+				continue
+			}
 			c.do(ctx, name)
 			for calm := false; !calm; calm = c.s.calm(ctx) {
 				select {
@@ -90,6 +95,13 @@ func (c *churn) run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// spares reports whether a disturbance is not repeated because the churn is about to end.
+func (c *churn) spares(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.halting && c.counts[name] > 0
 }
 
 // calm reports whether few pods are starting or terminating.
@@ -156,6 +168,9 @@ func (c *churn) end(t *testing.T) {
 // halt stops the churn once each disturbance has succeeded.
 func (c *churn) halt(t *testing.T) {
 	t.Helper()
+	c.mu.Lock()
+	c.halting = true
+	c.mu.Unlock()
 	until(t, "each disturbance was done", c.complete)
 	c.stop()
 	c.done.Wait()
