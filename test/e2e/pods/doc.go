@@ -24,9 +24,9 @@
 // With CERTROTATION_KUBERNETES=1.34, the components of Kubernetes have that version. `make test-versions` runs
 // TestFirstPKI and TestRemoved so, which execute docs/install.md.
 //
-// All tests share one cluster. Those of the sample run one after the other and restore its state. Then scenarios
-// and TestFirstPKI run in parallel, each with a trust domain in a namespace of its own (testdata). The scenarios
-// replay reports of users of other projects (docs/mistakes.md). All add to the counters of handshakes, so a failed
-// handshake fails each test that runs at that time. If the machine cannot run nodes, each test is skipped by name
-// with the reason.
+// All tests share one cluster. Those of the sample run one after the other and restore its state. Then the others run
+// in parallel, each with a trust domain that no other one uses. TestReplicaThatDoesNotReload uses that of the sample.
+// Most are scenarios with a namespace of their own (testdata), and replay reports of users of other projects
+// (docs/mistakes.md). All add to the counters of handshakes, so a failed handshake fails each test that runs at that
+// time. If the machine cannot run nodes, each test is skipped by name with the reason.
 package pods

@@ -29,10 +29,10 @@ var repetitions = flag.Int("repetitions", 2, "how often a replica does not reloa
 // TestReplicaThatDoesNotReload: one replica behind a Service does not reload, in turn of the server and of a
 // client. The rotation holds, and names only this pod.
 func TestReplicaThatDoesNotReload(t *testing.T) {
+	s := besideScenarios(t)
 	for i := range *repetitions {
 		workload := []string{"server", "client-a"}[i%2]
 		t.Run(fmt.Sprintf("%s %d", workload, i), func(t *testing.T) {
-			s := theSystem(t)
 			traffic := s.measure(t)
 			ready, err := s.ready(t.Context(), workload)
 			if err != nil {

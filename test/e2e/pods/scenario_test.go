@@ -29,15 +29,9 @@ var scenarios struct {
 }
 
 // scenario returns the system with a trust domain in a namespace of its own, which lasts as long as the cluster.
-// Scenarios run in parallel after the tests of the sample.
 func scenario(t *testing.T, namespace, signer string) *system {
 	t.Helper()
-	scenarios.Lock()
-	scenarios.running++
-	scenarios.Unlock()
-	t.Parallel()
-	s := *theSystem(t)
-	t.Cleanup(func() { s.endScenario(t, namespace) })
+	s := *besideScenarios(t, namespace)
 	s.namespace, s.signer = namespace, signer
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue, labelGuard: "enabled"},
@@ -52,12 +46,25 @@ func scenario(t *testing.T, namespace, signer string) *system {
 	return &s
 }
 
+// besideScenarios returns the system for a test that uses the namespaces and measures traffic. Such tests run in
+// parallel after the others.
+func besideScenarios(t *testing.T, namespaces ...string) *system {
+	t.Helper()
+	scenarios.Lock()
+	scenarios.running++
+	scenarios.Unlock()
+	t.Parallel()
+	s := theSystem(t)
+	t.Cleanup(func() { s.endScenario(t, namespaces) })
+	return s
+}
+
 // endScenario deletes the pods of all scenarios when the last one has ended. Earlier, clients without servers
 // would count as failures of the other scenarios.
-func (s *system) endScenario(t *testing.T, namespace string) {
+func (s *system) endScenario(t *testing.T, namespaces []string) {
 	scenarios.Lock()
 	defer scenarios.Unlock()
-	scenarios.namespaces = append(scenarios.namespaces, namespace)
+	scenarios.namespaces = append(scenarios.namespaces, namespaces...)
 	if scenarios.running--; scenarios.running > 0 {
 		return
 	}
