@@ -10,7 +10,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,8 +38,6 @@ var badPods = map[string]badPod{
 	"deaf": {party: "probed", edit: func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Args = []string{"totals", "--listen=127.0.0.1:8443"}
 	}, says: "answers there"},
-	// Nothing reports that it has ended.
-	"on-lost-node": {party: "probed", edit: func(pod *corev1.Pod) { pod.Spec.NodeName = "lost" }, says: "answers there"},
 	// kubelet does the same when it evicts a pod.
 	"ended":        {party: "probed", edit: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(1)) }},
 	"never-placed": {party: "probed", edit: func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"example.com/no": "such"} }},
@@ -85,25 +82,17 @@ func (s *system) makeBadPods(t *testing.T) {
 	for name, bad := range pods {
 		pod := s.server(name, bad.party)
 		bad.edit(pod)
-		made, err := s.Client.CoreV1().Pods(s.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if made.Spec.NodeName != "lost" {
-			continue
-		}
-		// The last status that the lost kubelet reported.
-		made.Status = corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "192.0.2.1", PodIPs: []corev1.PodIP{{IP: "192.0.2.1"}},
-			ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "server", ContainerID: "test://lost", Ready: true, Started: new(true),
-				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
-			}},
-		}
-		if _, err := s.Client.CoreV1().Pods(s.namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		s.create(t, pod)
 	}
+}
+
+func (s *system) create(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	made, err := s.Client.CoreV1().Pods(s.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 func (s *system) server(name, party string) *corev1.Pod {
@@ -256,26 +245,10 @@ func (s *system) agentsSay(t *testing.T) {
 func (s *system) putRight(t *testing.T) {
 	t.Helper()
 	for name := range badPods {
-		if name == "on-lost-node" {
-			continue
-		}
 		if err := s.Client.CoreV1().Pods(s.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.patch(t, "deployment", "paused", `{"spec":{"paused":false}}`)
 	s.patch(t, "deployment", "operated", `{"metadata":{"ownerReferences":null}}`)
-	until(t, "the rotation waits for the pod of the lost node alone", func(ctx context.Context) error { return s.waitsFor(ctx, "probed", "on-lost-node") })
-	// Kubernetes then deletes the pods of the node. Nothing else reports that they have ended.
-	begun := time.Now()
-	if err := s.Client.CoreV1().Nodes().Delete(t.Context(), "lost", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the pod of the lost node is gone", func(ctx context.Context) error {
-		if _, err := s.Client.CoreV1().Pods(s.namespace).Get(ctx, "on-lost-node", metav1.GetOptions{}); err == nil {
-			return errors.New("it is there")
-		}
-		return nil
-	})
-	t.Logf("Kubernetes has deleted the pod %.0f s after its node", time.Since(begun).Seconds())
 }

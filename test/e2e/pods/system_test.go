@@ -49,7 +49,7 @@ var shared struct {
 
 // atATime is how many tests run in parallel: all that may. They mostly wait for kubelets, so it may exceed the number
 // of cores.
-const atATime = 8
+const atATime = 9
 
 func TestMain(m *testing.M) {
 	flag.Parse()
