@@ -74,8 +74,13 @@ func (a *facts) established(ca *pki.Certificate) bool {
 	return false
 }
 
-// replaces reports whether the active CA has replaced one that can still sign.
+// replaces reports whether the active CA has replaced one that can still sign, or one of its key and name that some
+// verifiers tell from it: verifiers that have loaded that one alone may refuse what the active one signs.
 func (a *facts) replaces() bool {
+	active := a.d.Signer.Active
+	if slices.ContainsFunc(a.twins(active), func(twin *pki.Certificate) bool { return !interchangeable(twin, active) }) {
+		return true
+	}
 	return slices.ContainsFunc(a.d.Signer.Previous, func(ca *pki.Certificate) bool {
 		return ca.ValidAt(a.now) && a.inBundle[ca.Fingerprint] && a.wasActive(ca)
 	})

@@ -106,11 +106,11 @@ func (a *proofs) without(p *Party, o *Observation, ca *pki.Certificate) bool {
 		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
 }
 
-// trustsTwin reports whether a process has loaded a CA with the name and key of ca, expired or not. Such a process
-// lags and has not diverged.
+// trustsTwin reports whether a process has loaded a CA that verifiers cannot tell from ca, expired or not. Such a
+// process lags and has not diverged.
 func (a *proofs) trustsTwin(o *Observation, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.authorities, func(twin *pki.Certificate) bool {
-		return sameKey(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
+		return interchangeable(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
 	})
 }
 

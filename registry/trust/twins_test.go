@@ -100,6 +100,24 @@ func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {
 	}
 }
 
+// TestMissingLeafUnderAnotherIdentifier: a leaf is missing when the CA has got another identifier. No live leaf shows
+// that its verifiers have loaded the renewed CA, and they refuse what names its identifier until they have.
+func TestMissingLeafUnderAnotherIdentifier(t *testing.T) {
+	w := bootstrapped(t)
+	renewed := otherIdentifier(w, w.d.Signer.Active)
+	w.d.Signer.Active = renewed
+	for i := range w.d.Leaves {
+		w.d.Leaves[i].Present, w.d.Leaves[i].Certificate = false, nil
+	}
+	if a := w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, renewed.Equal) || w.leaf("server").Present {
+		t.Fatalf("the leaf was signed before its verifiers have loaded the renewed CA: %s", outline(a))
+	}
+	w.reload("client-a", "client-b")
+	if a := w.settle(); !w.leaf("server").Present || !w.leaf("server").Certificate.Identifies(renewed) {
+		t.Errorf("all verifiers have loaded the renewed CA, and it does not sign: %s", outline(a))
+	}
+}
+
 // TestRenewedWithItsKey: a CA with the same key, name and identifier but a longer validity replaces the active
 // one, which the guard admits. If members can show the new CA, the former anchor is removed. A probe cannot tell
 // the two apart, by a list or by handshakes. Then a rotation to another key follows, before the leaves end with
