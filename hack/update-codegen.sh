@@ -5,8 +5,7 @@
 
 # Regenerates everything that is derived from the API types: zz_generated.* beside the types, the clients and the
 # OpenAPI definitions under generated/, and the CustomResourceDefinitions under manifests/crds; and the alerts as an object of the
-# Prometheus operator. The generators are built
-# from the module versions that go.mod pins, controller-gen from those of hack/tools/codegen/go.mod.
+# Prometheus operator. hack/tools/codegen/go.mod pins the generators.
 #
 # CODEGEN_ROOT  tree to generate in (default: this repository)
 # CODEGEN_BIN   where the generators are built (default: bin/tools/codegen of this repository)
@@ -24,16 +23,14 @@ BOILERPLATE="${ROOT}/hack/boilerplate.go.txt"
 export GOBIN="${CODEGEN_BIN:-${SCRIPT_ROOT}/bin/tools/codegen}"
 mkdir -p "${GOBIN}"
 
-cd "${ROOT}"
-CODEGEN_PKG="$(go list -m -f '{{.Dir}}' k8s.io/code-generator)"
-if [[ -z "${CODEGEN_PKG}" ]]; then
-    # Known to go.mod but not downloaded yet.
-    go mod download k8s.io/code-generator
-    CODEGEN_PKG="$(go list -m -f '{{.Dir}}' k8s.io/code-generator)"
-fi
+CODEGEN="${SCRIPT_ROOT}/hack/tools/codegen"
 
+# `go list` knows no directory of a module before its download.
+go -C "${CODEGEN}" mod download k8s.io/code-generator
 # shellcheck source=/dev/null
-source "${CODEGEN_PKG}/kube_codegen.sh"
+source "$(go -C "${CODEGEN}" list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
+
+cd "${ROOT}"
 
 kube::codegen::gen_helpers \
     --boilerplate "${BOILERPLATE}" \
@@ -59,7 +56,7 @@ kube::codegen::gen_client \
     --boilerplate "${BOILERPLATE}" \
     "${ROOT}/apis"
 
-go build -C "${SCRIPT_ROOT}/hack/tools/codegen" -o "${GOBIN}/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
+go build -C "${CODEGEN}" -o "${GOBIN}/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
 mkdir -p "${ROOT}/manifests/crds"
 "${GOBIN}/controller-gen" crd "paths=${ROOT}/apis/config/..." "output:crd:dir=${ROOT}/manifests/crds"
 

@@ -2,9 +2,9 @@
 # Copyright The certrotation Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Every k8s.io module that Kubernetes releases together is on one version: in the product, the one of the newest control plane that
-# the tests run (hack/tools); in the module of an older one (hack/tools/kubernetes-MINOR), its own. The minor versions have no gap,
-# and docs/install.md, the chart and the linter of manifests name the same ones.
+# Every k8s.io module that Kubernetes releases together is on one version: in the product and its generators, the one of the newest
+# control plane that the tests run (hack/tools); in the module of an older one (hack/tools/kubernetes-MINOR), its own. The minor
+# versions have no gap, and docs/install.md, the chart and the linter of manifests name the same ones.
 
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -36,6 +36,7 @@ complain() {
 }
 
 held . hack/tools || failed=1
+held hack/tools/codegen hack/tools || failed=1
 held hack/tools hack/tools || failed=1
 versions=()
 for module in $(dirname hack/tools/kubernetes-*/go.mod | sort -V); do

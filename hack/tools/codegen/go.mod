@@ -1,10 +1,14 @@
-// Module codegen pins controller-gen. It is a module of its own so that what a generator needs does not decide the
-// versions that the product is built with.
+// Module codegen pins controller-gen and k8s.io/code-generator. It is a module of its own so that what a generator needs
+// does not decide the versions that the product is built with. deepcopy-gen stands for all of code-generator: a tool must
+// be a program, and hack/update-codegen.sh builds the programs by kube_codegen.sh of that module.
 module certrotation.dev/hack/tools/codegen
 
 go 1.26.0
 
-tool sigs.k8s.io/controller-tools/cmd/controller-gen
+tool (
+	k8s.io/code-generator/cmd/deepcopy-gen
+	sigs.k8s.io/controller-tools/cmd/controller-gen
+)
 
 require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
