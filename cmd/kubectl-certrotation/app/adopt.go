@@ -34,7 +34,7 @@ func (o *consentOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar((*string)(&o.dryRun), "dry-run", "none",
 		`"none", "client" to only print what would be changed, or "server" to have the changes checked and change nothing.`)
 	flags.Lookup("dry-run").NoOptDefVal = "client"
-	o.output.addFlag(cmd)
+	o.output = addOutputFlags(cmd)
 }
 
 func (o *consentOptions) validate() error {
@@ -159,7 +159,7 @@ func (t *target) adoption(ctx context.Context) (*adoption, error) {
 }
 
 func (p *plugin) printAdoption(o *consentOptions, found *adoption) error {
-	if o.output != "" {
+	if o.output.requested() {
 		return o.output.print(p.Streams.Out, found)
 	}
 	out := p.Streams.Out
@@ -230,7 +230,7 @@ func (t *target) consent(ctx context.Context, object *consenting, configuration 
 
 // done reports a change, unless -o requests output for programs.
 func (p *plugin) done(o *consentOptions, object, verb string) {
-	if o.output == "" {
+	if !o.output.requested() {
 		fmt.Fprintf(p.Streams.Out, "%s %s%s\n", object, verb, o.dryRun.suffix())
 	}
 }

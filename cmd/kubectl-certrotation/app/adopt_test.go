@@ -240,7 +240,7 @@ func TestAdoptIsRefused(t *testing.T) {
 			}
 		}},
 		{name: "no such dry run", says: "use none, client or server", args: []string{"--dry-run=maybe"}},
-		{name: "no such format", says: "use json or yaml", args: []string{"-o", "wide"}},
+		{name: "no such format", says: `"wide"`, args: []string{"-o", "wide"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

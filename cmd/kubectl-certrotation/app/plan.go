@@ -42,7 +42,7 @@ so the right to create certificaterotations/rotate is needed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.plan(cmd.Context(), o, args[0]) },
 	}
 	cmd.Flags().BoolVar(&o.compromised, "compromised", false, "Plan for a key that must not be trusted any longer than needed.")
-	o.output.addFlag(cmd)
+	o.output = addOutputFlags(cmd)
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func (p *plugin) plan(ctx context.Context, o *planOptions, name string) error {
 	if err != nil {
 		return fail(verbRotate, t, err)
 	}
-	if o.output != "" {
+	if o.output.requested() {
 		plan.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("RotationPlan"))
 		return o.output.print(p.Streams.Out, plan)
 	}

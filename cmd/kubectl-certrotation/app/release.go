@@ -73,7 +73,7 @@ func (p *plugin) release(ctx context.Context, o *consentOptions, args []string) 
 
 func (p *plugin) printReleased(o *consentOptions, t *target, objects []*consenting) error {
 	switch {
-	case o.output != "":
+	case o.output.requested():
 		return o.output.print(p.Streams.Out, &released{Namespace: t.namespace, Objects: objects})
 	case len(objects) == 0:
 		_, err := fmt.Fprintln(p.Streams.Out, "No object consents.")

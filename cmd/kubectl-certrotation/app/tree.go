@@ -46,7 +46,7 @@ certificaterotations and bundlestatuses are enough.`,
 	}
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the trust domains of all namespaces.")
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, "Draw with ASCII characters only.")
-	o.output.addFlag(cmd)
+	o.output = addOutputFlags(cmd)
 	return cmd
 }
 
@@ -69,7 +69,7 @@ func (p *plugin) tree(ctx context.Context, o *treeOptions, name string) error {
 		return fail(verbRead, t, err)
 	}
 	tree := newTree(rotations, bundles)
-	if o.output != "" {
+	if o.output.requested() {
 		return o.output.print(p.Streams.Out, tree)
 	}
 	if len(tree.Domains) == 0 {

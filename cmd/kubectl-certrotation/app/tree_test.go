@@ -89,6 +89,10 @@ func TestTree(t *testing.T) {
 		{name: "of a rollout, as YAML", objects: []runtime.Object{signer(stuckRollout)}, args: []string{"tree", "-o", "yaml"}, golden: "tree-rollout.yaml"},
 		{name: "of what nobody knows, and of what people have decided", objects: []runtime.Object{signer(decided)}, args: []string{"tree"}, golden: "tree-decided.txt"},
 		{name: "YAML", objects: domain(), args: []string{"tree", "-o", "yaml"}, golden: "tree.yaml"},
+		{name: "JSONPath", objects: append(stableDomain("b"), stableDomain("a")...), args: []string{"tree", "-A", "-o", "jsonpath={.domains[*].namespace}"}, golden: "tree-jsonpath.txt"},
+		{name: "a template without -o", objects: append(stableDomain("b"), stableDomain("a")...), args: []string{
+			"tree", "-A", "--template", "{{range .domains}}{{.namespace}} {{end}}",
+		}, golden: "tree-template.txt"},
 		{name: "JSON of nothing", args: []string{"tree", "-o", "json"}, golden: "tree-empty.json"},
 	}
 	for _, tt := range tests {
