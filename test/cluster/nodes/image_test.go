@@ -5,6 +5,7 @@ package nodes
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,6 +32,10 @@ func TestWriteImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	made, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
 	files := untar(t, archive)
 	var index v1.IndexManifest
 	if err := json.Unmarshal(files["index.json"], &index); err != nil {
@@ -39,7 +44,7 @@ func TestWriteImage(t *testing.T) {
 	var names []string
 	for _, m := range index.Manifests {
 		names = append(names, m.Annotations[annotationName])
-		if byDigest != "certrotation.dev/x@"+m.Digest.String() || files[blobName(m.Digest)] == nil {
+		if byDigest != "certrotation.dev/x@"+m.Digest.String() || files["blobs/sha256/"+m.Digest.Hex] == nil {
 			t.Errorf("%s is not %s", byDigest, m.Digest)
 		}
 	}
@@ -55,6 +60,9 @@ func TestWriteImage(t *testing.T) {
 	again, err := WriteImage(archive, "certrotation.dev/x:local", map[string]string{"usr/bin/x": program}, []string{"/usr/bin/x"})
 	if err != nil || again != byDigest {
 		t.Errorf("made twice: %s, %v, want %s", again, err, byDigest)
+	}
+	if remade, err := os.ReadFile(archive); err != nil || !bytes.Equal(remade, made) {
+		t.Errorf("made twice, the archives differ: %v", err)
 	}
 }
 
