@@ -5,12 +5,12 @@ package signcsr
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/csr"
@@ -47,23 +47,6 @@ func unavailable(ctx context.Context, err error) error {
 
 // writeError answers with a metav1.Status.
 func writeError(w http.ResponseWriter, err error) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		status = apierrors.NewInternalError(errors.New("unknown"))
-	}
-	body := status.Status()
-	body.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	writeJSON(w, int(body.Code), &body)
-}
-
-func writeJSON(w http.ResponseWriter, code int, body any) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, "the answer cannot be encoded", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(code)
-	_, _ = w.Write(data) // the client may have disconnected
+	status := responsewriters.ErrorToAPIStatus(err)
+	responsewriters.WriteRawJSON(int(status.Code), status, w)
 }

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/csr"
@@ -40,6 +41,7 @@ func (s *Server) healthHandler() http.Handler {
 // authenticated answers 401 to unauthenticated clients, before it reads anything else of the request.
 func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
 		requester, ok := s.authenticate(r)
 		if !ok {
 			klog.FromContext(r.Context()).Info("Refused an unauthenticated request", "remote", r.RemoteAddr)
@@ -65,7 +67,7 @@ func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	writeJSON(w, code, object)
+	responsewriters.WriteRawJSON(code, object, w)
 }
 
 func (s *Server) serveGet(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +87,7 @@ func (s *Server) serveGet(w http.ResponseWriter, r *http.Request) {
 	case object == nil:
 		writeError(w, apierrors.NewNotFound(resource, name))
 	default:
-		writeJSON(w, http.StatusOK, object)
+		responsewriters.WriteRawJSON(http.StatusOK, object, w)
 	}
 }
 
