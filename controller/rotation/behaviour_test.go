@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/metrics"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -412,21 +413,13 @@ func TestRunWorksAndEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for secrets := 0; secrets < 4; {
-		select {
-		case <-deadline:
-			t.Fatal("it did not bootstrap")
-		case <-tick.C:
-			c.NamespaceChanged(testNamespace)
-			list, err := w.client.CoreV1().Secrets(testNamespace).List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			secrets = len(list.Items)
-		}
+	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		c.NamespaceChanged(testNamespace)
+		list, err := w.client.CoreV1().Secrets(testNamespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) >= 4, err
+	})
+	if err != nil {
+		t.Fatalf("it did not bootstrap: %v", err)
 	}
 	cancel()
 	<-done

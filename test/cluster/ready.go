@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -63,25 +65,17 @@ func (r *run) whileAlive(ctx context.Context, check func(context.Context) error)
 // Until calls check every interval, each time with timeout, until it returns nil. When ctx ends, it fails with the
 // last error of check. It prefers an error that the end of ctx did not cause.
 func Until(ctx context.Context, interval, timeout time.Duration, check func(context.Context) error) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	var last error
-	for {
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		err := check(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if last == nil || ctx.Err() == nil {
+		if last == nil || err == nil || ctx.Err() == nil {
 			last = err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), last)
-		}
-	}
+		return err == nil, nil
+	})
+	return errors.Join(err, last)
 }
 
 // Err returns nil while the process runs, and after its end was requested. Otherwise it says how the process ended,

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -84,7 +85,7 @@ func (s *system) data(ctx context.Context, t *testing.T, namespace string, o obj
 func (s *system) write(t *testing.T, namespace string, o object, values map[string][]byte) error {
 	t.Helper()
 	if o.kind == "Secret" {
-		return retryConflict(func() error {
+		return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			secret, err := s.kube.CoreV1().Secrets(namespace).Get(t.Context(), o.name, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -94,7 +95,7 @@ func (s *system) write(t *testing.T, namespace string, o object, values map[stri
 			return err
 		})
 	}
-	return retryConflict(func() error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cm, err := s.kube.CoreV1().ConfigMaps(namespace).Get(t.Context(), o.name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -105,15 +106,6 @@ func (s *system) write(t *testing.T, namespace string, o object, values map[stri
 		_, err = s.kube.CoreV1().ConfigMaps(namespace).Update(t.Context(), cm, metav1.UpdateOptions{})
 		return err
 	})
-}
-
-// retryConflict repeats a write as long as it conflicts with a write of another client.
-func retryConflict(write func() error) error {
-	for {
-		if err := write(); !apierrors.IsConflict(err) {
-			return err
-		}
-	}
 }
 
 // remove deletes an object. The object may not exist.
@@ -171,7 +163,7 @@ func (s *system) mustConfigure(t *testing.T, namespace, text string) {
 // reconfigure changes an existing configuration. It returns the denial, if there is one.
 func (s *system) reconfigure(ctx context.Context, namespace, name string, change func(*configv1alpha1.RotationConfigurationSpec)) error {
 	configurations := s.rot.ConfigV1alpha1().RotationConfigurations(namespace)
-	return retryConflict(func() error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cfg, err := configurations.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

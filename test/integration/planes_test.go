@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"certrotation.dev/generated/clientset/versioned"
@@ -221,16 +220,9 @@ func healthAddress(p *cluster.Process) (string, error) {
 // eventually waits until a condition holds, and fails with its last error.
 func eventually(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := condition(ctx)
-		if last == nil || err == nil || ctx.Err() == nil {
-			// An error caused by the end of the wait says nothing.
-			last = err
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, last)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := cluster.Until(ctx, 100*time.Millisecond, patience, condition); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }

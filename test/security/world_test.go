@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -186,13 +185,7 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 // within returns nil as soon as a check passes, or the check's last error.
 func within(t *testing.T, check func(ctx context.Context) error) error {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w; %w", last, err)
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return cluster.Until(ctx, 100*time.Millisecond, patience, check)
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // TestRun drives the controller only by its watches.
@@ -20,15 +22,11 @@ func TestRun(t *testing.T) {
 	}()
 	w.controller.NamespaceChanged(testNamespace)
 	// The controller writes its status first.
-	deadline := time.After(time.Minute)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for w.statusText() == "" {
-		select {
-		case <-deadline:
-			t.Fatal("nothing was written")
-		case <-tick.C:
-		}
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return w.statusText() != "", nil
+	})
+	if err != nil {
+		t.Fatal("nothing was written")
 	}
 	cancel()
 	<-done

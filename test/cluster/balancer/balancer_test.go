@@ -20,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster/heldport"
 )
@@ -172,15 +174,9 @@ func (c *client) ask() (string, error) {
 // eventually waits for a condition of the balancer.
 func (w *world) eventually(what string, condition func() bool) {
 	w.t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(patience)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			w.t.Fatalf("not within %s: %s", patience, what)
-		}
+	err := wait.PollUntilContextTimeout(w.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		w.t.Fatalf("not within %s: %s", patience, what)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
@@ -98,14 +99,9 @@ func (w *smallWorld) take() []string {
 
 func (w *smallWorld) until(what string, condition func() bool) {
 	w.t.Helper()
-	tick, timeout := time.NewTicker(time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			w.t.Fatalf("not within %s: %s", patience, what)
-		}
+	err := wait.PollUntilContextTimeout(w.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		w.t.Fatalf("not within %s: %s", patience, what)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -51,7 +52,7 @@ func logAway(t *testing.T, outcomes map[string]*outcome, targets []target) {
 			}
 		}
 	}
-	for _, member := range sorted(away) {
+	for _, member := range slices.Sorted(maps.Keys(away)) {
 		times := away[member]
 		slices.SortFunc(times, time.Time.Compare)
 		var spans []string

@@ -8,9 +8,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -162,7 +162,7 @@ func connect(ctx context.Context, t target) error {
 func checkHandshakes(t *testing.T, outcomes map[string]*outcome) {
 	t.Helper()
 	total, retried := 0, 0
-	for _, name := range sorted(outcomes) {
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		o := outcomes[name]
 		total += o.attempts
 		retried += len(o.retried)
@@ -196,13 +196,4 @@ func countFailures(outcomes map[string]*outcome) int {
 		n += len(o.failures)
 	}
 	return n
-}
-
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
-	return names
 }

@@ -4,12 +4,15 @@
 package signcsr
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/registry/csr"
 	"certrotation.dev/registry/pki"
@@ -169,11 +172,11 @@ func TestShutdown(t *testing.T) {
 	}()
 	// The request is in flight once its connection waits for the lock of the store. An earlier shutdown would
 	// refuse it.
-	for deadline := time.Now().Add(time.Minute); w.server.inFlight.Load() == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the request does not arrive")
-		}
-		<-time.After(time.Millisecond)
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return w.server.inFlight.Load() > 0, nil
+	})
+	if err != nil {
+		t.Fatal("the request does not arrive")
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- w.stop() }()
