@@ -73,10 +73,8 @@ func (a *proofs) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
 
 // replaceable reports whether all verifiers of a leaf have loaded another anchor that accepts it in place of ca.
 func (a *proofs) replaceable(ca *pki.Certificate, leaf string) bool {
-	l := a.leaves[leaf]
-	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool {
-		return l.Certificate.Identifies(twin) && !l.Certificate.NotAfter.After(twin.NotAfter) &&
-			(a.ended(ca) || len(a.waitsForTrust(a.verifiers[leaf], twin)) == 0)
+	return slices.ContainsFunc(a.standIns(ca, leaf), func(twin *pki.Certificate) bool {
+		return a.ended(ca) || len(a.waitsForTrust(a.verifiers[leaf], twin)) == 0
 	})
 }
 

@@ -26,6 +26,12 @@ func (a *facts) twins(ca *pki.Certificate) []*pki.Certificate {
 	return out
 }
 
+// standIns returns the other anchors that accept a leaf of a CA in its place, once they are loaded.
+func (a *facts) standIns(ca *pki.Certificate, leaf string) []*pki.Certificate {
+	c := a.leaves[leaf].Certificate
+	return slices.DeleteFunc(a.twins(ca), func(twin *pki.Certificate) bool { return !c.Identifies(twin) || c.NotAfter.After(twin.NotAfter) })
+}
+
 // sameKey reports whether two CAs have the same key and name.
 func sameKey(a, b *pki.Certificate) bool {
 	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash

@@ -6,6 +6,7 @@ package trust
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -309,7 +310,9 @@ func (a *facts) unpublished() []*pki.Certificate {
 		}
 	}
 	for _, ca := range s.Previous {
-		if lost || a.liveUnder(ca) > 0 {
+		// Processes that load a bundle with a stand-in do not need this one.
+		alone := func(leaf string) bool { return len(a.standIns(ca, strings.TrimPrefix(leaf, secret("")))) == 0 }
+		if lost || slices.ContainsFunc(a.under[ca.Fingerprint], alone) {
 			add(ca)
 		}
 	}

@@ -168,7 +168,8 @@ func (j *judge) judgePrevious(old, s *Signer) {
 		keeps[ca.Fingerprint] = true
 	}
 	for _, ca := range replacedBy(old, s) {
-		if keeps[ca.Fingerprint] || same(ca, s.Active) || same(ca, s.Next) || j.retired(ca) {
+		// A CA that was renewed with its key keeps the key.
+		if keeps[ca.Fingerprint] || sameKey(ca, s.Active) || sameKey(ca, s.Next) || j.retired(ca) {
 			continue
 		}
 		signs := func(user string) bool { return user == secret(s.Name) }

@@ -100,6 +100,30 @@ func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {
 	}
 }
 
+// TestRenewedCAWithItsFormerKept: the CA was renewed with its key by hand, and the former certificate kept as previous.
+// Its anchor leaves the bundle once, and does not come back.
+func TestRenewedCAWithItsFormerKept(t *testing.T) {
+	for name, renew := range map[string]func(*world, *pki.Certificate) *pki.Certificate{
+		"the same identifier": longerLived, "another identifier": otherIdentifier,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.party("server").Kind = Acknowledgement
+			w.settle()
+			w.reloadAll()
+			s := &w.d.Signer
+			s.Active, s.Previous = renew(w, s.Active), []*pki.Certificate{s.Active}
+			for range 6 {
+				w.settle()
+				w.reloadAll()
+			}
+			if a := w.settle(); a.Stage != Stable || len(s.Previous) > 0 || len(w.d.Bundle.Anchors) != 1 {
+				t.Errorf("no rest: %s", outline(a))
+			}
+		})
+	}
+}
+
 // TestMissingLeafUnderAnotherIdentifier: a leaf is missing when the CA has got another identifier. No live leaf shows
 // that its verifiers have loaded the renewed CA, and they refuse what names its identifier until they have.
 func TestMissingLeafUnderAnotherIdentifier(t *testing.T) {
