@@ -47,9 +47,9 @@ var shared struct {
 	err  error
 }
 
-// atATime is how many tests run in parallel: all that may. They mostly wait for kubelets, so it may exceed the number
-// of cores.
-const atATime = 9
+// atATime is how many tests run in parallel. They mostly wait for kubelets, so it may exceed the number of cores. More
+// of them at once would start so many pods that the guard answers too late.
+const atATime = 5
 
 func TestMain(m *testing.M) {
 	flag.Parse()
