@@ -193,14 +193,10 @@ func (c *churn) deleteWebhook(ctx context.Context) error {
 	return c.s.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 }
 
-// exchangeNode drains a node while another one joins, and then lets pods return. A member of etcd waits for its node,
-// which has its data.
+// exchangeNode drains a node, adds another one, and lets pods return. A member of etcd waits for its node, which
+// has its data.
 func (s *system) exchangeNode(t *testing.T, leaves, joins string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	joined := make(chan error, 1)
-	go func() { joined <- s.Join(ctx, joins) }()
 	cordon(t, s, leaves, true)
 	evicted := map[types.UID]bool{}
 	within(t, togetherPatience, leaves+" is drained", func(ctx context.Context) error {
@@ -228,7 +224,7 @@ func (s *system) exchangeNode(t *testing.T, leaves, joins string) {
 		}
 		return nil
 	})
-	if err := <-joined; err != nil {
+	if err := s.Join(t.Context(), joins); err != nil {
 		t.Fatal(err)
 	}
 	cordon(t, s, leaves, false)
