@@ -102,7 +102,7 @@ build() {
   rm -rf "$cache/.new"
   mkdir "$cache/.new"
   # The lock's descriptor is not inherited: a build left over from a killed invocation would hold it.
-  # A compiler that collects garbage less often needs a sixth less time, and about 1 GB of memory for the largest packages.
+  # Compilers that collect garbage less often need a sixth less CPU time. The limit bounds the memory that each takes for it.
   if ! GOGC=400 GOMEMLIMIT=2GiB CGO_ENABLED=0 go build -C "$module" -trimpath -buildvcs=false -tags "$tags" -ldflags "-s -w $flags" -o "$cache/.new/" "${packages[@]}" 9>&-; then
     echo "hack/build-tools.sh: the group $1 does not build (see above); mend $module and run hack/build-tools.sh $1 again" >&2
     exit 1
