@@ -113,10 +113,10 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 	@hack/test.sh nodes
 
 .PHONY: test-all
-test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, and the two above (90 minutes, root).
+test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, attacks on pods, and the two above (90 minutes, root).
 	@hack/build-tools.sh $(OLDEST)
 	@go -C hack/tools/prometheus vet ./...
-	@hack/test.sh units planes short-planes extended rotation nodes
+	@hack/test.sh units planes short-planes extended rotation nodes claims
 
 .PHONY: soak
 soak: ## Search for TIME (10m) with fresh seeds: simulator, properties, fuzz targets, race detector; prints how to repeat what it finds.

@@ -11,7 +11,8 @@
 #   planes        packages that start control planes and take minutes, one at a time: two would hit their bound on a busy machine
 #   short-planes  those that take less, two at a time: they wait for half of their time
 #   rotation      one rotation of etcd on three real nodes
-#   nodes         packages that start real nodes, one at a time, without the scenario of rotation; the claims of security, against pods
+#   nodes         packages that start real nodes, one at a time, without the scenario of rotation
+#   claims        the claims of security, against pods on real nodes
 #   list-units    prints the packages of units
 #   extended      tests named TestExtended..., and packages that are of no other tier
 #
@@ -65,10 +66,8 @@ for tier in "${tiers[@]}"; do
     planes) run planes 1 8m -skip='^TestExtended' "${planes[@]}" ;;
     short-planes) run short-planes 2 8m -skip='^TestExtended|^TestInstalledClaims$' "${short_planes[@]}" ;;
     rotation) run rotation 1 15m -count=1 -run='^TestRotationOnThreeNodes$' ./test/e2e/etcd ;;
-    nodes)
-      run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}"
-      run claims 1 15m -count=1 -run='^TestInstalledClaims$' ./test/security
-      ;;
+    nodes) run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}" ;;
+    claims) run claims 1 15m -count=1 -run='^TestInstalledClaims$' ./test/security ;;
     extended)
       mapfile -t packages < <(extended)
       run extended 1 60m -count=1 -run='^TestExtended' "${packages[@]}"

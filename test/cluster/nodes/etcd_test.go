@@ -46,6 +46,7 @@ spec:
 
 // TestEtcd runs members of one etcd, each on its own node, and checks that they keep the quorum.
 func TestEtcd(t *testing.T) {
+	t.Parallel()
 	nodes.Require(t)
 	root, err := cluster.RepositoryRoot()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 // TestStaticPods covers the events in the life of nodes without a kube-apiserver.
 func TestStaticPods(t *testing.T) {
+	t.Parallel()
 	image := buildWitness(t)
 	begun := time.Now()
 	w := nodes.ForTest(t, nodes.Config{Names: []string{"a", "b", "c"}, Images: []string{image}, Progress: t.Output()})

@@ -21,6 +21,7 @@ import (
 
 // TestRegister starts nodes before their kube-apiserver and after it.
 func TestRegister(t *testing.T) {
+	t.Parallel()
 	w := nodes.ForTest(t, nodes.Config{Names: []string{"early"}, Images: []string{buildWitness(t)}, Progress: t.Output()})
 	early := w.Node("early")
 	putManifest(t, early, witnessPod("witness", "static", "hostNetwork: true"))
