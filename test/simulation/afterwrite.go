@@ -64,7 +64,7 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 		}
 	}
 	for _, ca := range old.Previous {
-		if name := w.signedBy(is, ca); name != "" && !slices.ContainsFunc(s.Previous, ca.Equal) && !ca.Equal(s.Active) {
+		if name := w.signedBy(is, ca); name != "" && !slices.ContainsFunc(s.Previous, ca.Equal) && !sameKey(ca, s.Active) {
 			return violated("AnchorInUse", "the key of %s was destroyed, and Secret/%s is signed by it", ca.Subject, name)
 		}
 	}
@@ -75,6 +75,11 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 		return violated("TrustBeforeUse", "%s became active without having been next", s.Active.Subject)
 	}
 	return w.checkPromotion(is, s.Active)
+}
+
+// sameKey reports whether two CAs have the same key: one was renewed as the other.
+func sameKey(a, b *pki.Certificate) bool {
+	return a != nil && b != nil && a.PublicKeyHash == b.PublicKeyHash
 }
 
 // checkPromotion checks that every running verifier has loaded the CA that signs from now on.

@@ -18,6 +18,7 @@
 //   - writes are refused permanently;
 //   - reports are late, forged and replayed;
 //   - Secrets become unreadable, or are all deleted at once;
+//   - a CA is renewed with its key, or gets another key identifier;
 //   - members that cannot run are waived;
 //   - everything expires while the power is off, and is recovered offline.
 //

@@ -66,6 +66,7 @@ func (t topology) events() (all, between []event) {
 		{"all Secrets are deleted", 1, plain(func(w *world) bool { return in(w.dice, 3, "all Secrets") && w.deletesAllSecrets() })},
 		{"early leaf", 1, plain((*world).putsEarlyLeaf)},
 		{"unfit next", 1, plain((*world).bringsUnfitNext)},
+		{"another key identifier", 1, plain((*world).changesIdentifier)},
 		{"loss of everything", 1, plain((*world).losesAll)},
 		{"recovery", 6, plain((*world).recovers)},
 		{"the recovery is applied", 1, plain((*world).appliesRecovery)},

@@ -27,6 +27,7 @@ const (
 	deletedAll     happening = "all Secrets are deleted"
 	earlyLeaf      happening = "a leaf whose time has not come gets past the guard"
 	unfitNext      happening = "a next CA that may not sign all leaves gets past the guard"
+	reidentified   happening = "an active CA gets another key identifier past the guard"
 	lostAll        happening = "everything but the records is lost"
 	recovered      happening = "expired certificates are recovered offline"
 	waived         happening = "a member is waived"
@@ -90,7 +91,7 @@ const (
 func leastInCI() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
-		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
+		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, recordedAbsent: 20,
 	}

@@ -5,13 +5,15 @@ package simulation
 
 import (
 	"crypto/x509"
+	"fmt"
 	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
 )
 
-// verifier verifies with crypto/x509. It caches each result until a certificate of the chain begins or ends.
+// verifier verifies with crypto/x509. It also refuses what OpenSSL refuses: a leaf that names the key identifier of
+// no anchor that signed it. It caches each result until a certificate of the chain begins or ends.
 type verifier struct {
 	pools  map[string]*pool
 	parsed map[pki.Fingerprint]*x509.Certificate
@@ -78,19 +80,28 @@ func (v *verifier) verify(leaf *pki.Certificate, p *pool, use x509.ExtKeyUsage, 
 	}
 	v.asked++
 	a := answer{from: now, to: now}
-	var chains [][]*x509.Certificate
-	chains, a.err = v.parse(leaf).Verify(x509.VerifyOptions{Roots: p.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
+	_, a.err = v.parse(leaf).Verify(x509.VerifyOptions{Roots: p.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
 	if a.err == nil {
-		a.from, a.to = leaf.NotBefore, leaf.NotAfter
-		for _, link := range chains[0] {
-			if link.NotBefore.After(a.from) {
-				a.from = link.NotBefore
-			}
-			if link.NotAfter.Before(a.to) {
-				a.to = link.NotAfter
-			}
-		}
+		a = p.accepts(leaf, now)
 	}
 	v.known[q] = a
 	return a.err
+}
+
+// accepts returns whether an anchor that signed the leaf has the identifier that it names, and until when.
+func (p *pool) accepts(leaf *pki.Certificate, now time.Time) answer {
+	for _, ca := range p.anchors {
+		if !leaf.Identifies(ca) || !ca.ValidAt(now) || !leaf.SignedBy(ca) {
+			continue
+		}
+		a := answer{from: leaf.NotBefore, to: leaf.NotAfter}
+		if ca.NotBefore.After(a.from) {
+			a.from = ca.NotBefore
+		}
+		if ca.NotAfter.Before(a.to) {
+			a.to = ca.NotAfter
+		}
+		return a
+	}
+	return answer{from: now, to: now, err: fmt.Errorf("no anchor of %s has the key identifier %s", leaf.Issuer, leaf.AuthorityKeyID)}
 }

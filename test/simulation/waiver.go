@@ -37,6 +37,8 @@ func (w *world) waivesIdle(d *trust.Domain) {
 //   - pods that an edited selector has chosen in flight, and that play no role in the party;
 //   - nodes that are recorded under the former name of their party;
 //   - nodes that are recorded as another machine, from before they had their present address.
+//
+// A machine that no party counts any more ends first: a waiver says that no process of the member runs.
 func (w *world) waivesStrangers(d *trust.Domain, a *trust.Assessment) {
 	for _, b := range a.Blockers {
 		p := w.process(b.Member)
@@ -47,9 +49,21 @@ func (w *world) waivesStrangers(d *trust.Domain, a *trust.Assessment) {
 		renamed := !slices.ContainsFunc(d.Parties, func(p trust.Party) bool { return p.Name == b.Party })
 		earlier := b.Reason == trust.ReasonNotObserved && p.up && recordedAs(d, m, p.formerly)
 		if (p.pod != nil || renamed) && p.roles[m] == nil || earlier {
+			if p.up && p.pod == nil && !w.counted(b.Member) {
+				w.removeNode(b.Member)
+			}
 			w.waive(d, m)
 		}
 	}
+}
+
+// counted reports whether a party has a member of that name.
+func (w *world) counted(member string) bool {
+	return slices.ContainsFunc(w.domains().Domains, func(d *trust.Domain) bool {
+		return slices.ContainsFunc(d.Parties, func(p trust.Party) bool {
+			return slices.ContainsFunc(p.Members, func(m trust.Member) bool { return m.Name == member })
+		})
+	})
 }
 
 // recordedAs reports whether a member counts as one of these instances.
