@@ -81,7 +81,7 @@ func Alerted(err error) bool {
 
 // Unproven is the public text for an address where no server proves to belong to the trust domain. The tenant who
 // chose the address must not learn whether anything listens, answers or speaks TLS there.
-const Unproven = "nobody who proves to belong to this trust domain answers there; the log of the controller says what was met"
+const Unproven = "no server that proves to belong to this trust domain answers there; the log of the controller says which one does"
 
 // Told returns the public description of a failure at such an address: what follows from the address and its name
 // alone, or Unproven.

@@ -143,7 +143,7 @@ func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.
 // has its old address, no answer accounts for its member.
 func (c *Collector) askCluster(ctx context.Context, namespace string, r *inventory.Rollout, but types.UID) (quorum.Observation, error) {
 	if c.quorum == nil {
-		return quorum.Observation{}, fmt.Errorf("rollout %s has an etcd quorum, and nobody to ask about it", r.Config.Name)
+		return quorum.Observation{}, fmt.Errorf("rollout %s has an etcd quorum, and no endpoint to ask about it", r.Config.Name)
 	}
 	nodes := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *inventory.Node) bool { return n.UID == but })
 	return c.quorum.Check(ctx, namespace, r.Configuration, r.Config.Quorum, nodes)

@@ -152,7 +152,7 @@ func TestRefresh(t *testing.T) {
 		{
 			name:   "no client authentication",
 			config: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}}, served: true,
-			want: trust.Observation{Presents: presents(leaf), Failure: asksNobody},
+			want: trust.Observation{Presents: presents(leaf), Failure: asksNoClient},
 		},
 		{
 			name: "no client authentication, of who has nobody to verify", verifiesNothing: true,

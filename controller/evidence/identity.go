@@ -40,7 +40,7 @@ type proof struct {
 }
 
 // untrustedProfile is the profile of the unknown CA. Its key is discarded before the visit begins.
-var untrustedProfile = pki.Profile{CommonName: "certrotation: a CA that nobody trusts", Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Hour}
+var untrustedProfile = pki.Profile{CommonName: "certrotation: untrusted CA", Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Hour}
 
 // identify reads and issues what a probe presents. It fails only if the API server cannot be asked, which says
 // nothing about the member. Other problems go into the identity's failure, because the server's chain can be observed
@@ -148,7 +148,7 @@ func attested(d *trust.Domain, ca *pki.Certificate, now time.Time) pki.Fingerpri
 func issueUntrusted(profile pki.Profile, now time.Time) (tls.Certificate, error) {
 	ca, err := pki.NewAuthority(untrustedProfile, now)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a CA that nobody trusts: %w", err)
+		return tls.Certificate{}, fmt.Errorf("make an untrusted CA: %w", err)
 	}
 	return leafOf(ca, profile, now)
 }

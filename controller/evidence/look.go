@@ -13,10 +13,10 @@ import (
 
 // Failures of servers that cannot be proven, with what to do about them.
 const (
-	asksNobody   = "it asks for no client certificate, so it verifies nobody: have it verify its clients, or declare verifies: {nothing: true}"
-	listsNothing = "it lists no authorities whose clients it accepts: use proof: Handshake for its probe"
-	takesAnybody = "it carries a handshake through with a client of a CA that nobody knows, so a handshake does not show whom it " +
-		"verifies: have it verify its clients in the handshake, or use another kind of evidence"
+	asksNoClient   = "it asks for no client certificate, so it verifies no clients: make it verify them, or declare verifies: {nothing: true}"
+	listsNothing   = "it lists no authorities whose clients it accepts: use proof: Handshake for its probe"
+	takesAnyClient = "it completes a handshake with a client of an unknown CA, so a handshake does not show which CAs it " +
+		"trusts: make it verify its clients in the handshake, or use another kind of evidence"
 )
 
 // look probes a process once. If doubtful, it also probes with a certificate of an unknown CA. A server that accepts
@@ -37,7 +37,7 @@ func (c *Collector) look(ctx context.Context, at *place, id *identity, p *trust.
 func unprovable(found *probeResult, probe *trust.Probe) string {
 	switch {
 	case !found.asks:
-		return asksNobody
+		return asksNoClient
 	case !probe.Handshake && len(found.subjects) == 0:
 		return listsNothing
 	}
@@ -85,7 +85,7 @@ func (c *Collector) doubt(ctx context.Context, at *place, id *identity, found *p
 	}
 	found.trusts = nil
 	if found.failure = one.failure; says == saysYes {
-		found.failure = takesAnybody
+		found.failure = takesAnyClient
 	}
 }
 

@@ -90,19 +90,19 @@ func TestHandshakeProves(t *testing.T) {
 		{name: "neither of both", change: silently(foreign), want: trust.Observation{}},
 		{
 			name: "it asks, and takes anybody", change: func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert },
-			want: trust.Observation{Failure: takesAnybody},
+			want: trust.Observation{Failure: takesAnyClient},
 		},
 		{
 			name: "it asks, and takes anybody, TLS 1.3 only", change: latest(func(c *tls.Config) { c.ClientAuth = tls.RequestClientCert }),
-			want: trust.Observation{Failure: takesAnybody},
+			want: trust.Observation{Failure: takesAnyClient},
 		},
 		{
 			name: "it asks nobody", change: func(c *tls.Config) { c.ClientAuth = tls.NoClientCert },
-			want: trust.Observation{Failure: asksNobody},
+			want: trust.Observation{Failure: asksNoClient},
 		},
 		{
 			name: "it asks nobody, TLS 1.3 only", change: latest(func(c *tls.Config) { c.ClientAuth = tls.NoClientCert }),
-			want: trust.Observation{Failure: asksNobody},
+			want: trust.Observation{Failure: asksNoClient},
 		},
 	} {
 		inBubble(t, test.name, func(t *testing.T) {

@@ -65,14 +65,14 @@ func (w *watched) next(t target, inFlight bool, content string) int {
 }
 
 // answered notes whether a server answered an attempt, and returns how many in a row got no answer.
-func (w *watched) answered(t target, somebody bool) (silent int) {
+func (w *watched) answered(t target, reached bool) (silent int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a, ok := w.targets[t]
 	if !ok {
 		return 0
 	}
-	if a.silent++; somebody {
+	if a.silent++; reached {
 		a.silent = 0
 	}
 	w.targets[t] = a

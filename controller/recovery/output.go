@@ -155,7 +155,7 @@ func (r *recovery) clients(p *Plan, files map[string][]byte, into map[string]*co
 	for _, name := range r.ClientSecrets {
 		secret := v.secrets[name]
 		if secret == nil {
-			p.next("There is no Secret %s/%s to make a client certificate after; whoever used it needs another one.", r.Namespace, name)
+			p.next("There is no Secret %s/%s to make a client certificate after; its users need another one.", r.Namespace, name)
 			continue
 		}
 		pair, err := r.client(secret, v)

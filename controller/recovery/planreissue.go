@@ -130,7 +130,7 @@ func (r *recovery) describeReissue(source *nodepod.Candidate, reissue *nodepod.R
 	}
 	for _, trust := range reissue.Trust {
 		for _, ca := range trust.Dropped {
-			p.Steps = append(p.Steps, fmt.Sprintf("leave the anchor %s out of %s: it expired at %s and nobody has its key", ca.Subject, trust.Path, stamp(ca.NotAfter)))
+			p.Steps = append(p.Steps, fmt.Sprintf("leave the anchor %s out of %s: it expired at %s and its key is lost", ca.Subject, trust.Path, stamp(ca.NotAfter)))
 		}
 	}
 	made, err := makeGeneration(source.Generation, reissue, v, r.now)

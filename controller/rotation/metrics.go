@@ -86,7 +86,7 @@ func newStageCollector(r *reports, refused *refusals, c clock.PassiveClock) *sta
 		certificate: desc("certrotation_certificate_expiration_timestamp_seconds",
 			"When the certificate of a signer or leaf expires, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
 		renewal: desc("certrotation_certificate_renewal_timestamp_seconds",
-			"When the certificate of a signer or leaf is to be renewed, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
+			"When the certificate of a signer or leaf is due for renewal, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
 		blockers: desc("certrotation_rotation_blockers",
 			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
 		problems: desc("certrotation_object_problems",

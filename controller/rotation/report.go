@@ -119,13 +119,13 @@ func (c *Controller) reportWaivers(signer *corev1.ObjectReference, before, now [
 		if !slices.Contains(before, w) {
 			c.emit(signer, corev1.EventTypeWarning, EventMemberWaived, actionOn(w), fmt.Sprintf(
 				"%s has the rotation go on without the evidence of %s until %s: %s",
-				cmp.Or(w.By, "somebody"), trust.MemberName(w.Party, w.Member), w.Expires.UTC().Format(time.RFC3339), w.Reason))
+				cmp.Or(w.By, "an unknown user"), trust.MemberName(w.Party, w.Member), w.Expires.UTC().Format(time.RFC3339), w.Reason))
 		}
 	}
 	for _, w := range before {
 		if !slices.Contains(now, w) {
 			c.emit(signer, corev1.EventTypeNormal, EventWaiverEnded, actionOn(w), fmt.Sprintf(
-				"the waiver of %s by %s does not hold any more", trust.MemberName(w.Party, w.Member), cmp.Or(w.By, "somebody")))
+				"the waiver of %s by %s does not hold any more", trust.MemberName(w.Party, w.Member), cmp.Or(w.By, "an unknown user")))
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (i *Instance) settle(ctx context.Context, step *edition.Step) error {
 	if step.Action == edition.Delete && !i.settings.planOnly {
 		err := i.remove(ctx, step.Object)
 		if apierrors.IsConflict(err) {
-			step.Action, step.Reason = edition.Keep, "somebody has changed it meanwhile"
+			step.Action, step.Reason = edition.Keep, "it was changed meanwhile"
 		} else if err != nil {
 			return fmt.Errorf("delete secret %s: %w", step.Object, err)
 		}

@@ -26,7 +26,7 @@ var (
 	// ErrAmbiguousAdoption reports several Secrets that are labeled for one configuration.
 	ErrAmbiguousAdoption = errors.New("more than one Secret is labeled for this configuration: take the label from all but one")
 	// ErrForeignSecret reports that a Secret of another owner has the needed name.
-	ErrForeignSecret = errors.New("a Secret of this name belongs to somebody else: label it " +
+	ErrForeignSecret = errors.New("a Secret of this name has another owner: label it " +
 		"secrets-manager-use-data-for-name for its data to be taken, or rename it")
 	// ErrEditedSecret reports a Secret with data that its configuration does not produce.
 	ErrEditedSecret = errors.New("its data are not what they were made as: restore them, or delete the Secret to have it made anew")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command image builds the image of certrotation, without a container engine: one static program from scratch, for each platform,
-// which runs as nobody in particular.
+// which runs as an unprivileged user.
 //
 // The same commit makes the same bytes: nothing in the image tells where or when it was made, and all dates are those of the commit.
 // What it writes to --output-dir:

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// user is nobody's on the nodes; those of the project's Deployments are the same.
+	// user has no account on nodes. The project's Deployments name the same one.
 	user = "65532:65532"
 	// entrypoint is the only file.
 	entrypoint = "/certrotation"

@@ -32,7 +32,7 @@ func (r *Request) Refusal() (why string, ours bool) {
 	case r.Domain == nil:
 		return fmt.Sprintf("ConfigMap/%s is the bundle of no trust domain that takes effect in namespace %s", s.ConfigMap, s.Namespace), !s.Borrowed
 	case !slices.Contains(r.Domain.Bundle.InjectInto, r.Target):
-		return fmt.Sprintf("RotationConfiguration/%s in namespace %s does not agree; whoever owns it does so by adding {kind: %s, name: %s} to bundle.injectInto of the trust domain %s",
+		return fmt.Sprintf("RotationConfiguration/%s in namespace %s does not agree; its owner does so by adding {kind: %s, name: %s} to bundle.injectInto of the trust domain %s",
 			r.Domain.Configuration, s.Namespace, r.Target.Kind, r.Target.Name, r.Domain.Name), true
 	}
 	return "", true

@@ -12,7 +12,7 @@ import (
 // Prove compares the copies of a revision with the hashes recorded when it was made. The failure is "" if they agree.
 func Prove(r Revision, c Content) (failure string) {
 	if c.ContentHash() != r.ContentHash || c.RestartHash() != r.RestartHash {
-		return fmt.Sprintf("the copies of revision %d are not what ConfigMap/%s recorded of them: somebody has changed or replaced them; "+
+		return fmt.Sprintf("the copies of revision %d are not what ConfigMap/%s recorded of them: they were changed or replaced; "+
 			"what runs is known again with the next revision", r.Number, StatusName(r.Number))
 	}
 	return ""

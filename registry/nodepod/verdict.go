@@ -97,7 +97,7 @@ func checkBundle(g *Generation, b *Bundle, now time.Time) []Finding {
 		case soon(ca, now):
 			f.Severity, f.Reason = Warning, ReasonAuthorityExpiresSoon
 			f.Message = fmt.Sprintf("the anchor %s expires at %s", ca.Subject, stamp(ca.NotAfter))
-			f.NextStep = "see to it that the API server runs and the rotation goes on: `kubectl get certificaterotations -A`"
+			f.NextStep = "check that the API server runs and the rotation continues: `kubectl get certificaterotations -A`"
 		default:
 			continue
 		}
@@ -132,7 +132,7 @@ func checkPair(g *Generation, p *Pair, now time.Time) []Finding {
 	case soon(c, now):
 		f.Severity, f.Reason = Warning, ReasonExpiresSoon
 		f.Message = fmt.Sprintf("%s expires at %s", c.Subject, stamp(c.NotAfter))
-		f.NextStep = "see to it that the API server runs and the rotation goes on: `kubectl get certificaterotations -A`"
+		f.NextStep = "check that the API server runs and the rotation continues: `kubectl get certificaterotations -A`"
 	default:
 		return nil
 	}

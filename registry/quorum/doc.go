@@ -17,7 +17,7 @@
 //   - TwoNode (n = 2): one at a time, and only while both are healthy. Writes stop meanwhile. A broken member may be
 //     repaired while the other one answers. A linearizable read cannot be required then: a quorum of two is two.
 //   - SingleNode (n = 1): always. Reads and writes stop meanwhile.
-//   - Automatic: whichever of these fits the number of voters. Learners have no vote and do not count.
+//   - Automatic: the one of these that fits the number of voters. Learners have no vote and do not count.
 //   - A node without a vote (a learner, or one that has not joined) may restart while the voters have a quorum.
 //   - A configured strategy that does not fit the number of voters is refused.
 //

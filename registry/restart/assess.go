@@ -80,7 +80,7 @@ func begin(w *Workload, c *census) Verdict {
 	case w.overdue():
 		return w.exceeded()
 	case w.Former > 0 || w.Updated < w.Wanted:
-		return wait(ReasonRolling, "is being rolled out by somebody else, %d of %d pods have the newest template%s; its restart begins when that has ended",
+		return wait(ReasonRolling, "is in a rollout that certrotation did not start, %d of %d pods have the newest template%s; its restart begins when that has ended",
 			w.Updated, w.Wanted, c.unreadyText()).since(w.progressed())
 	case w.Available < w.Wanted:
 		return wait(ReasonUnavailable, "has to be restarted and only %d of %d pods are available%s; its restart would take one more", w.Available, w.Wanted, c.unreadyText())

@@ -15,7 +15,7 @@ import (
 func (a *assessor) mayRestart(m *member, first bool) bool {
 	if a.cutting {
 		a.wait("", ReasonSourceChanging, a.state.Source.Differs, patience*a.state.Limits.Coalesce,
-			"another revision is about to be cut; nobody is restarted for the one before")
+			"another revision is about to be cut; nothing is restarted for the one before")
 		return false
 	}
 	if m.empty() && a.founding() {

@@ -157,7 +157,7 @@ func (a *decision) dropExpired(*Assessment) *Action {
 	if s.Next == nil || s.Active == nil || a.usable(s.Next) {
 		return nil
 	}
-	action := a.signerAction(DropNext, "the new CA expired before everybody had loaded it")
+	action := a.signerAction(DropNext, "the new CA expired before every member had loaded it")
 	return action
 }
 
@@ -206,7 +206,7 @@ func (a *decision) promote(*Assessment) *Action {
 		if a.restorable() || a.anyLive() {
 			return nil
 		}
-		reason = "no leaf is live, so nobody can be cut off by " + s.Next.Subject
+		reason = "no leaf is live, so no peer can be cut off by " + s.Next.Subject
 	}
 	action := a.signerAction(Promote, reason)
 	action.Authority = s.Next.Fingerprint

@@ -82,7 +82,7 @@ func shown(entry string) string {
 	return strings.ToValidUTF8(entry[:most], "") + "..."
 }
 
-// CopyVerdict says whether a copy may exist where it is.
+// CopyVerdict is whether a copy may exist where it is.
 type CopyVerdict int
 
 // Verdicts. A withdrawn copy is deleted, an undecided one stays as it is. Neither is written.
@@ -107,7 +107,7 @@ type CopyConsent struct {
 	Accepted string
 }
 
-// JudgeCopy says whether the copy may exist, and if not, why and what to do. An unreadable configuration withdraws no
+// JudgeCopy returns whether the copy may exist, and if not, why and what to do. An unreadable configuration withdraws no
 // copy. Anything else that is missing does, except the label of the copy's own namespace: nothing is written there.
 func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
 	same := c.Destination == c.Copy.From
@@ -120,7 +120,7 @@ func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
 	if !same {
 		accepted, refused := ParseCopiesFrom(c.Accepted)
 		if !slices.Contains(accepted, c.Copy) {
-			return CopyWithdrawn, fmt.Sprintf("namespace %s does not accept %s/%s from namespace %s%s; whoever owns it agrees by adding %s to its annotation %s, which is separated by commas",
+			return CopyWithdrawn, fmt.Sprintf("namespace %s does not accept %s/%s from namespace %s%s; its owner agrees by adding %s to its annotation %s, which is separated by commas",
 				c.Destination, c.Copy.Kind, c.Copy.Name, c.Copy.From, refusedOf(c.Copy.From, refused), c.Copy, CopiesFrom)
 		}
 	}
@@ -147,7 +147,7 @@ func refusedOf(from string, refused []RefusedEntry) string {
 	return " (" + strings.Join(texts, ", ") + ")"
 }
 
-// CopyAssessment says whether a copy of a bundle or a leaf may be updated. Readers of a copy take part in the
+// CopyAssessment is whether a copy of a bundle or a leaf may be updated. Readers of a copy take part in the
 // protocol like readers of the source. So a change that the source must not have is not copied either.
 type CopyAssessment struct {
 	// Blockers say why the copy must stay as it is, empty if it may be written.

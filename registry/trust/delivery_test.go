@@ -84,7 +84,7 @@ func TestNextDeliveryStep(t *testing.T) {
 	for kind, want := range map[EvidenceKind]string{
 		StaticPodRevision: "its rollout has not brought the leaf there yet",
 		WorkloadRollout:   "its rollout has not brought the leaf there yet",
-		Mounted:           "whoever makes the immutable Secrets of its pods has not brought the leaf there yet",
+		Mounted:           "the writer of the immutable Secrets of its pods has not brought the leaf there yet",
 		TLSProbe:          "make it reload its leaf",
 		Acknowledgement:   "make it reload its leaf and acknowledge",
 	} {

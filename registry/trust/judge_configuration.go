@@ -250,7 +250,7 @@ func (e *domainEdit) leavesKept() []Violation {
 	lost := e.lost(func(leaf string) bool { return !slices.Contains(e.kept.Released, leaf) })
 	return broken(AnchorInUse, lost,
 		"a live leaf would count no more, as something else claims its name: its anchor would leave the bundle while it lives",
-		"name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it")
+		"name it in releasedLeaves of this trust domain when no process presents it any more, and then claim it")
 }
 
 // leavesHeld refuses to release a live leaf in flight: a release is a statement, not evidence.
@@ -259,7 +259,7 @@ func (e *domainEdit) leavesHeld() []Violation {
 		return slices.Contains(e.kept.Released, leaf) && !slices.Contains(e.old.Released, leaf)
 	})
 	return broken(AnchorInUse, said,
-		"a live leaf would count no more in the middle of a rotation, without evidence that nobody presents it",
+		"a live leaf would count no more in the middle of a rotation, without evidence that no process presents it",
 		"name it again so that it is reissued, delete its Secret, or release it when the stage is Stable")
 }
 
@@ -320,7 +320,7 @@ func (e *domainEdit) consequences() []string {
 		switch {
 		case !was.Present:
 		case slices.Contains(e.kept.Released, was.Name) && !slices.Contains(e.old.Released, was.Name):
-			out = append(out, fmt.Sprintf("Secret/%s is released: whoever presents it is refused once its CA is retired", was.Name))
+			out = append(out, fmt.Sprintf("Secret/%s is released: processes that present it are refused once its CA is retired", was.Name))
 		case is != nil && is.Unnamed && !was.Unnamed:
 			out = append(out, fmt.Sprintf("Secret/%s counts until it is deleted or named in releasedLeaves, and is not renewed", was.Name))
 		}

@@ -56,7 +56,7 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 	ca := j.knownTo(l)
 	if ca == nil {
 		j.refuse(TrustBeforeUse, object, membersOf(j.before.verifiers[l.Name]),
-			fmt.Sprintf("the leaf was issued by %s, which is no anchor of %s: whoever verifies it would refuse it", l.Certificate.Issuer, bundle),
+			fmt.Sprintf("the leaf was issued by %s, which is no anchor of %s: its verifiers would refuse it", l.Certificate.Issuer, bundle),
 			fmt.Sprintf("%s, or first add the CA to %s and wait until `kubectl get bundlestatuses` shows it trusted", reissue, bundle))
 		return
 	}
@@ -121,7 +121,7 @@ func (j *judge) judgeLeafAnchors(old, l *Leaf) {
 		return
 	}
 	j.refuse(AnchorInUse, secret(l.Name), sortedSet(users),
-		fmt.Sprintf("its ca.crt would lose %s, and whoever verifies by it would refuse what is still presented", subjectsOf(lost)),
+		fmt.Sprintf("its ca.crt would lose %s, and programs that verify by it would refuse what is still presented", subjectsOf(lost)),
 		"leave ca.crt as it is: the controller keeps it as "+configMap(j.before.d.Bundle.Name)+" is")
 }
 
@@ -154,6 +154,6 @@ func JudgeUncounted(before, after *Domain, leaf string, now time.Time) []Violati
 	}
 	j := &judge{}
 	j.refuse(AnchorInUse, secret(leaf), nil, "a live leaf would count no more although its Secret stays: its anchor would leave the bundle while it lives",
-		"name it again, delete the Secret when nobody presents it any more, or release it in releasedLeaves")
+		"name it again, delete the Secret when no process presents it any more, or release it in releasedLeaves")
 	return j.found
 }

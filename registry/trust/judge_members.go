@@ -134,7 +134,7 @@ func (e *domainEdit) wordsRefused() []Violation {
 		said = append(said, secret(e.old.Signer.Name))
 	}
 	return broken(TrustBeforeUse, said,
-		"nobody is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that", "")
+		"no member is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that", "")
 }
 
 func observedParty(p *Party) bool { return p.Kind.observed() && verifying(p) }

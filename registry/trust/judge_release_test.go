@@ -105,7 +105,7 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 		"a leaf released": {edit: func(c *Configured) {
 			c.Domains[0].Leaves = c.Domains[0].Leaves[1:]
 			c.Domains[0].Released = []string{"client-0"}
-		}, letsGo: true, want: []string{"Secret/client-0 is released: whoever presents it is refused once its CA is retired"}},
+		}, letsGo: true, want: []string{"Secret/client-0 is released: processes that present it are refused once its CA is retired"}},
 		"a party added": {edit: func(c *Configured) {
 			c.Domains[0].Parties = append(c.Domains[0].Parties, Party{Name: "more", Kind: None})
 		}},

@@ -28,7 +28,7 @@ func (j *judge) judgeSigner() {
 			// A clock that was ahead made it, and the problem says to delete it.
 		case j.before.unsure(old.Active):
 			j.refuse(AnchorInUse, object, nil,
-				fmt.Sprintf("%s expired while nobody looked, and may be in use: if the clock has jumped, its key is needed when it is right again", old.Active.Subject),
+				fmt.Sprintf("%s expired unobserved, and may be in use: if the clock has jumped, its key is needed when it is right again", old.Active.Subject),
 				"let the rotation end that replaces it, or put the clock right")
 		case j.inFlight():
 			j.refuse(OneRotation, object, nil,
@@ -36,11 +36,11 @@ func (j *judge) judgeSigner() {
 				"wait for the stage Stable; deleting a stable signer asks for its rotation")
 		case j.before.restorable() && j.before.lives+len(j.before.unreadable) == 0:
 			j.refuse(TrustBeforeUse, object, nil,
-				"no leaf is live in a Secret, but holders may still present theirs: with this key nobody would be cut off, with a new one they would",
+				"no leaf is live in a Secret, but holders may still present theirs: with this key no holder would be cut off, with a new one they would",
 				"wait until the leaves are reissued; deleting a stable signer asks for its rotation")
 		case len(j.absent()) > 0:
 			j.refuse(TrustBeforeUse, object, j.absent(),
-				"leaves are missing that this key could issue at once; with a new one they would wait for everybody to load it, and their holders cannot start without them",
+				"leaves are missing that this key could issue at once; with a new one they would wait until every member has loaded it, and their holders cannot start without them",
 				"wait until the leaves are issued; deleting a stable signer asks for its rotation")
 		}
 		return
@@ -89,7 +89,7 @@ func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
 	for _, known := range j.before.authorities {
 		if known.SubjectHash == ca.SubjectHash && known.PublicKeyHash != ca.PublicKeyHash {
 			j.refuse(ContentDecides, object, nil,
-				fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
+				fmt.Sprintf("another CA has the subject %s already, with another key: no evidence could tell which of them a server has loaded", ca.Subject),
 				"give the other CA a subject of its own")
 			return
 		}
@@ -133,7 +133,7 @@ func (j *judge) judgeActive(old, s *Signer) {
 		return
 	}
 	j.refuse(TrustBeforeUse, object, untrustingNames(blockers),
-		fmt.Sprintf("%s would sign leaves before everybody who verifies them has loaded it", s.Active.Subject), rotate)
+		fmt.Sprintf("%s would sign leaves before every verifier has loaded it", s.Active.Subject), rotate)
 }
 
 // judgeNext refuses a second rotation, and dropping a CA that has signed.

@@ -96,8 +96,8 @@ var kinds = map[EvidenceKind]traits{
 	},
 	Mounted: {
 		atStart: true, inVolumes: true, never: notObserved, lapsed: lastSeen,
-		behind: "whoever makes the immutable objects of its pods has not brought the bundle there yet",
-		stale:  "whoever makes the immutable Secrets of its pods has not brought the leaf there yet",
+		behind: "the writer of the immutable objects of its pods has not brought the bundle there yet",
+		stale:  "the writer of the immutable Secrets of its pods has not brought the leaf there yet",
 	},
 	CABundle: {
 		ofTargets: true, stale: reloadLeaf, never: notObserved, lapsed: lastSeen,

@@ -57,7 +57,7 @@ func TestMountedHoldsARotation(t *testing.T) {
 	w.request("test")
 	w.settle()
 	if a := w.assess(); a.Stage == Stable || !slices.ContainsFunc(a.Blockers, func(b Blocker) bool {
-		return b.Reason == ReasonAnchorNotLoaded && strings.Contains(b.Message, "whoever makes the immutable objects of its pods")
+		return b.Reason == ReasonAnchorNotLoaded && strings.Contains(b.Message, "the writer of the immutable objects of its pods")
 	}) {
 		t.Fatalf("stage %s, blockers %+v", a.Stage, a.Blockers)
 	}

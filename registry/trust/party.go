@@ -181,7 +181,7 @@ type Probe struct {
 	// Presents is the name of the leaf that is presented there, "" for none of the domain.
 	Presents string
 	// Handshake makes the probe present a short-lived leaf of each CA to prove. What the server accepts in a
-	// completed handshake is what it has loaded, whichever CAs it lists.
+	// completed handshake is what it has loaded, whatever CAs it lists.
 	Handshake bool
 	// ServerName for SNI and verification, "" for the host of Address.
 	ServerName string

@@ -42,7 +42,7 @@ func (a *decision) denied(ca *pki.Certificate, leaf string) []Blocker {
 }
 
 func divergence(ca *pki.Certificate) string {
-	return fmt.Sprintf("was seen to trust other CAs than %s, which everybody should have loaded: make it load the bundle, "+
+	return fmt.Sprintf("was seen to trust other CAs than %s, which every member should have loaded: make it load the bundle, "+
 		"or restore what it trusts if the Secrets are older than its process", ca.Subject)
 }
 
@@ -120,7 +120,7 @@ func (a *decision) unnamed(l *Leaf) []Blocker {
 	return []Blocker{{
 		Object: secret(l.Name), Reason: ReasonUnnamed,
 		Message: "is a live leaf of this trust domain that the configuration does not name, so it is not reissued: " +
-			"name it again, or delete it when nobody presents it any more",
+			"name it again, or delete it when no process presents it any more",
 	}}
 }
 

@@ -54,7 +54,7 @@ func TestPodsThatMountImmutableObjects(t *testing.T) {
 	g.stable(t, "")
 
 	before := g.rotate(t)
-	g.waitsFor(t, "whoever makes the immutable objects of its pods has not brought the bundle there yet", "clients/"+g.mounting(t, "client"))
+	g.waitsFor(t, "the writer of the immutable objects of its pods has not brought the bundle there yet", "clients/"+g.mounting(t, "client"))
 	eventually(t, "the rotation ends", func(ctx context.Context) error {
 		if err := g.work(ctx); err != nil {
 			return err

@@ -33,10 +33,10 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	at := field.NewPath("spec")
 	errs := validateLabelName(out.PodName, at.Child("podName"))
 	if len(out.Namespaces) == 0 {
-		errs = append(errs, field.Required(at.Child("namespaces"), "nobody may use the class"))
+		errs = append(errs, field.Required(at.Child("namespaces"), "without a namespace no configuration may use the class"))
 	}
 	if !byDigest.MatchString(out.Image) {
-		errs = append(errs, field.Invalid(at.Child("image"), out.Image, "must be NAME@sha256:DIGEST: whoever can move a tag could run as root on the nodes"))
+		errs = append(errs, field.Invalid(at.Child("image"), out.Image, "must be NAME@sha256:DIGEST: an account that can move a tag could run any program as root on the nodes"))
 	}
 	errs = append(errs, out.setStaticPods(at)...)
 	errs = append(errs, validateDirectory(out.ResourceDirectory, at.Child("resourceDirectory"))...)

@@ -119,7 +119,7 @@ func statedEvidence() evidenceType {
 			if strings.TrimSpace(party.Evidence.Reason) != "" {
 				return nil
 			}
-			return field.ErrorList{field.Required(at.Child("reason"), "say why no evidence is needed: it is shown wherever somebody relies on it")}
+			return field.ErrorList{field.Required(at.Child("reason"), "say why no evidence is needed: it is shown wherever the party counts")}
 		},
 		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
 			if reason := party.Evidence.Reason; utf8.RuneCountInString(reason) > maxReason {

@@ -107,7 +107,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.workloadRollout) || self.kind == 'workloadRollout'",message="workloadRollout are the parameters of the kind workloadRollout"
 // +kubebuilder:validation:XValidation:rule="has(self.mounted) == (self.kind == 'mounted')",message="mounted are the parameters of the kind mounted, which needs them: say which volumes of the pods show their anchors and leaves"
 // +kubebuilder:validation:XValidation:rule="has(self.caBundle) == (self.kind == 'caBundle')",message="caBundle are the parameters of the kind caBundle, which needs them: nothing observes when a kube-apiserver begins to verify by what was written, so say after which delay it does"
-// +kubebuilder:validation:XValidation:rule="has(self.reason) == (self.kind == 'none')",message="the kind none, and no other, needs a reason: it is shown wherever somebody relies on it"
+// +kubebuilder:validation:XValidation:rule="has(self.reason) == (self.kind == 'none')",message="the kind none, and no other, needs a reason: it is shown wherever the party counts"
 // +kubebuilder:validation:XValidation:rule="!has(self.lease) || self.kind == 'acknowledgement'",message="lease is a parameter of the kind acknowledgement"
 type Evidence struct {
 	// kind of evidence.

@@ -99,5 +99,5 @@ func withoutEvidence(parties []RelyingParty, leaf *Leaf) string {
 }
 
 func instead(who string) string {
-	return fmt.Sprintf("if nobody can say %s, a party with evidence: {kind: none, reason: ...} says why that is safe", who)
+	return fmt.Sprintf("if no evidence can show %s, add a party with evidence: {kind: none, reason: ...} that says why it is safe", who)
 }

@@ -13,8 +13,8 @@ import (
 // maxReporters bounds each list of accounts.
 const maxReporters = 64
 
-// everybody are accounts and groups that do not distinguish callers.
-var everybody = sets.New("system:anonymous", "system:authenticated", "system:unauthenticated", "system:serviceaccounts")
+// everyCaller are accounts and groups that do not distinguish callers.
+var everyCaller = sets.New("system:anonymous", "system:authenticated", "system:unauthenticated", "system:serviceaccounts")
 
 // validateReporters expects at least one account.
 func validateReporters(reporters *Reporters, path *field.Path) field.ErrorList {
@@ -65,8 +65,8 @@ func validateAccount(name, written string, path *field.Path) field.ErrorList {
 	case strings.ContainsAny(name, "*{}"):
 		return field.ErrorList{field.Invalid(path, written,
 			"there are no wildcards, and {member} is replaced once in the name of a user or a service account")}
-	case everybody.Has(written):
-		return field.ErrorList{field.Invalid(path, written, "includes everybody: leave out reporters and grant the permission by RBAC instead")}
+	case everyCaller.Has(written):
+		return field.ErrorList{field.Invalid(path, written, "includes every caller: leave out reporters and grant the permission by RBAC instead")}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ a process that lives reports again before that while a rotation is in flight.
 A member that is a pod reports for itself alone: from inside the pod, with the token of its service account that kubelet
 mounts there, and with its UID as --instance. From anywhere else the server refuses.
 
-Report only what the running process has loaded. A file that was written is no evidence: the rotation goes on from
+Report only what the running process has loaded. A file that was written is no evidence: the rotation relies on
 what is reported here, and a member that does not trust the new CA after all is cut off.
 
 Anchors and leaves are named by fingerprint (SHA-256 of the DER, with or without colons), or by PEM files from which

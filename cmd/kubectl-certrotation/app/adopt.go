@@ -47,7 +47,7 @@ func (p *plugin) newAdopt() *cobra.Command {
 		Use:   "adopt CONFIGURATION",
 		Short: "Let a configuration use the Secrets and ConfigMaps that are there already",
 		Long: `Give the consent of the Secrets and ConfigMaps of a configuration that existed before it. Without it certrotation neither
-reads their keys, nor signs with them, nor writes them: whoever may write a configuration gets no power over other objects.
+reads their keys, nor signs with them, nor writes them: the right to write a configuration gives no power over other objects.
 
 First it is shown what would be touched: each object that exists and does not consent yet, what it is to the configuration, what
 it holds and who wrote it last. You need the rights to get and patch each of them; if one lacks, nothing is changed. Then

@@ -128,7 +128,7 @@ func (f *follower) finish(now time.Time) {
 
 func (f *follower) interrupted() error {
 	t := f.progress.target
-	return &interrupted{fmt.Sprintf("Stopped waiting. The %s of %s goes on without this command.\nGo on waiting: %s",
+	return &interrupted{fmt.Sprintf("Stopped waiting. The %s of %s continues without this command.\nWait again: %s",
 		f.goal.work, t, t.command("wait"))}
 }
 
@@ -152,9 +152,9 @@ func (f *follower) timedOut(timeout time.Duration) error {
 	case len(blockers) == 0:
 		fmt.Fprintf(&out, "\nNothing is known to block it. Is the controller running, and what do its events say: kubectl get events -n %s", t.namespace)
 	default:
-		out.WriteString("\nIt goes on by itself when these are gone.")
+		out.WriteString("\nIt continues by itself when these are gone.")
 	}
-	fmt.Fprintf(&out, "\nSee where it stands: %s\nGo on waiting: %s", t.command("tree"), t.command("wait"))
+	fmt.Fprintf(&out, "\nSee where it stands: %s\nWait again: %s", t.command("tree"), t.command("wait"))
 	if p.main != nil && p.main.Spec.Role == v1alpha1.RoleSigner && p.main.Status.Stage == v1alpha1.StageDistributing {
 		fmt.Fprintf(&out, "\nUndo it (only before the new CA has signed): %s", t.command("abort"))
 	}
@@ -175,7 +175,7 @@ func (p *plugin) newWait() *cobra.Command {
 then. It asks for nothing: the rights get, list and watch on certificaterotations are enough.
 
 stage=Stable is reached when no rotation is in flight and none that was asked for is yet to begin.`,
-		Example: `  # Follow a rotation that somebody else has begun
+		Example: `  # Follow a rotation that another person has started
   kubectl certrotation wait -n mtls-demo service-signer
 
   # Wait until a leaf is usable

@@ -36,7 +36,7 @@ Draining and Retiring until it is Stable again; a leaf is issued anew.
 
 With --wait the progress is shown until the rotation has ended: on a terminal as a status that is redrawn, in a pipe
 as one line for each change. An interrupt (Ctrl-C) stops the waiting only. The rotation is the controller's work and
-goes on.`,
+continues.`,
 		Example: `  # Rotate a CA and watch it happen
   kubectl certrotation rotate -n mtls-demo service-signer --wait
 
@@ -143,7 +143,7 @@ func stepsByStage(steps []v1alpha1.PlanStep) string {
 		i = end
 	}
 	if len(parts) == 0 {
-		return "nothing is to be done"
+		return "nothing to do"
 	}
 	return strings.Join(parts, ", ")
 }

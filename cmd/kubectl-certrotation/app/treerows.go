@@ -224,7 +224,7 @@ func (v *treeView) shown(what string, is bool, m *v1alpha1.MemberStatus) cell {
 func remarks(m *v1alpha1.MemberStatus) string {
 	var out []string
 	if w := m.Waiver; w != nil {
-		out = append(out, fmt.Sprintf("waived until %s by %s: %s", w.Expires.UTC().Format(time.RFC3339), cmp.Or(w.WaivedBy, "somebody"), w.Reason))
+		out = append(out, fmt.Sprintf("waived until %s by %s: %s", w.Expires.UTC().Format(time.RFC3339), cmp.Or(w.WaivedBy, "an unknown user"), w.Reason))
 	}
 	switch {
 	case m.Reason == "":

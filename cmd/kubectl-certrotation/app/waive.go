@@ -32,15 +32,15 @@ func (p *plugin) newWaive() *cobra.Command {
 	o := &waiveOptions{}
 	cmd := &cobra.Command{
 		Use:   "waive SIGNER",
-		Short: "Have rotations go on without the evidence of one member",
+		Short: "Let rotations continue without the evidence of one member",
 		Long: `Decide that the rotations of a signer need not wait for one member of a relying party, for a time. This is the way out
-where nobody can prove that a member is gone, or that it has loaded what it must. A member that runs after all, and does
+where no evidence can show that a member is gone, or that it has loaded what it must. A member that runs after all, and does
 not trust the new CA, is cut off.
 
 A waiver has a reason and an end, at most 30 days from now. It is shown with the member, in the plan and in an event. A
 further one takes the place of the former; --withdraw ends it at once. It is a right of its own, the verb create on
 certificaterotations/waive.`,
-		Example: `  # A host has burned down, and nobody can show that
+		Example: `  # A host has burned down, and no evidence can show that
   kubectl certrotation waive -n mtls-demo service-signer --party clients --member client-b --reason "INC-7: host is gone" --for 24h
 
   # It has come back from the repair

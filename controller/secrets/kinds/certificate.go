@@ -155,7 +155,7 @@ func (c *CertificateSecretConfig) authority(profile pki.Profile, now time.Time) 
 	case c.SigningCA != nil:
 		return c.SigningCA.pair.IssueAuthority(profile, now)
 	case c.KeyOutside && c.OutsideKey == nil:
-		return nil, fmt.Errorf("%w: its key is outside, and nobody has brought it", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: its key is kept outside, and was not provided", ErrInvalidConfig)
 	case c.KeyOutside:
 		return pki.NewAuthorityOf(c.OutsideKey, profile, now)
 	}

@@ -33,7 +33,7 @@ func newCallerCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// call creates a parcel that is to be admitted and one that is to be refused, in turn, until the context ends. Each is one
+// call creates a parcel to admit and one to refuse, in turn, until the context ends. Each is one
 // handshake of kube-apiserver with the webhook.
 func (o *options) call(ctx context.Context, stats *stats, pause time.Duration) error {
 	config, err := o.config()

@@ -46,8 +46,8 @@ func (l *ledger) compare(there map[string]bool) (acknowledged int, lost []string
 	return acknowledged, lost
 }
 
-// old takes those that need not be there any more. That they are deleted may fail, or may not be acknowledged: nobody looks for
-// them again.
+// old takes those that need not be there any more. Their deletion may fail, or may not be acknowledged: they are not looked for
+// again.
 func (l *ledger) old() []string {
 	n := max(len(l.known)-kept, 0)
 	old := l.known[:n]

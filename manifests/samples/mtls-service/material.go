@@ -25,7 +25,7 @@ type loader struct {
 	// source is there when loaded is closed.
 	source *reload.Source
 	loaded chan struct{}
-	// resume loads what is there now and goes on following, pause stops it.
+	// resume loads what is there now and follows changes again, pause stops that.
 	resume, pause func()
 }
 

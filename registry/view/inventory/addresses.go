@@ -167,7 +167,7 @@ func (n *Node) doubtful() []trust.Problem {
 	if len(unowned) > 0 {
 		out = append(out, trust.Problem{
 			Object: "Node/" + n.Name, Reason: trust.ReasonAddressNotBelieved,
-			Message: strings.Join(unowned, "; ") + ". No certificate gets it and nobody is looked at there; correct status.addresses of the node, or the ranges",
+			Message: strings.Join(unowned, "; ") + ". No certificate gets it, and no probe goes there; correct status.addresses of the node, or the ranges",
 		})
 	}
 	if len(contested) > 0 {

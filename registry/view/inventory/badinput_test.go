@@ -171,7 +171,7 @@ func TestBadInput(t *testing.T) {
 		{
 			name: "a malformed roster",
 			bad:  malformed("roster.web", "web", configv1alpha1.RecordRoster),
-			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it nobody can say who counts",
+			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it the members are unknown",
 			check: func(t *testing.T, d *trust.Domain) {
 				if d.RosterProblem == nil || d.Roster != nil {
 					t.Errorf("roster %v, problem %v: want the problem on the domain itself", d.Roster, d.RosterProblem)
@@ -181,7 +181,7 @@ func TestBadInput(t *testing.T) {
 		{
 			name: "a roster of an unknown kind",
 			bad:  malformed("roster.web", "web", "Other"),
-			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it nobody can say who counts",
+			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it the members are unknown",
 		},
 		{
 			name: "a record under a foreign name",

@@ -164,7 +164,7 @@ func isRoster(r *Record) bool {
 func unreadable(r *Record) *trust.Problem {
 	step := "delete it; evidence is written anew when its member is observed, anything else has to be asked for again"
 	if isRoster(r) {
-		step = "put it right: without it nobody can say who counts"
+		step = "put it right: without it the members are unknown"
 	}
 	return problemOf(trust.RecordKind, r.Name, ReasonInvalidRecord, fmt.Sprintf("the record counts for nothing: %s; %s", r.Error, step))
 }

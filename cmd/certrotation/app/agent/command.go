@@ -30,7 +30,7 @@ The pod's service account needs the verb create on certificaterotations/acknowle
 POD_NAMESPACE, POD_NAME and POD_UID are set from the fields of the pod.
 
 Wrong files, missing rights, a clock that is off, a program that does not answer: each is told in
-the log, in /readyz and in certrotation_agent_problems, and the agent goes on.`
+the log, in /readyz and in certrotation_agent_problems, and the agent continues.`
 
 // NewCommand returns the command. It runs until its context ends.
 func NewCommand() *cobra.Command {

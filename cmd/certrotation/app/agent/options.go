@@ -53,14 +53,14 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.addReport(&sections)
 	fs := sections.FlagSet("proof")
 	fs.StringVar(&o.Certificate, "certificate", o.Certificate, "The mounted certificate of the program. Its key is not needed. Empty if the program presents none.")
-	fs.StringVar(&o.Anchors, "anchors", o.Anchors, "The mounted trust anchors of the program. Empty if it verifies nobody.")
+	fs.StringVar(&o.Anchors, "anchors", o.Anchors, "The mounted trust anchors of the program. Empty if it verifies no peers.")
 	fs.StringVar(&o.Prove.Address, "prove", o.Prove.Address, "HOST:PORT on localhost at which the program answers with TLS, such as localhost:8443.")
 	fs.StringVar(&o.Prove.ServerName, "server-name", o.Prove.ServerName, "The name to ask the program for, if it has certificates of several names.")
 	fs.StringVar(&o.Prove.ClientCertificate, "client-certificate", o.Prove.ClientCertificate,
 		"A certificate to present to a program that asks for one, so that it logs no refused handshake. Its key is --client-key.")
 	fs.StringVar(&o.Prove.ClientKey, "client-key", o.Prove.ClientKey, "The key of --client-certificate.")
 	fs.BoolVar(&o.ReportsFiles, "reports-files", o.ReportsFiles,
-		"Report what is mounted after each reload that succeeded, for a program without a TLS port. The weaker proof: nobody has looked at the program.")
+		"Report what is mounted after each reload that succeeded, for a program without a TLS port. That is weaker evidence: the program itself is not probed.")
 	o.addReload(&sections)
 	sections.FlagSet("serving").StringVar(&o.BindAddress, "bind-address", o.BindAddress, "HOST:PORT of /livez, /readyz and /metrics, without TLS. Empty serves none.")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))

@@ -20,7 +20,7 @@ the objects of the revision; it needs no API server.
 
 If the pod template and all that the static pod reads only at its start are those of the running
 manifest, the revision becomes one more generation in the directory of that manifest, and the
-pointer "current" is swapped to it: nobody restarts. Otherwise the revision gets a directory of
+pointer "current" is swapped to it: nothing restarts. Otherwise the revision gets a directory of
 its own and the manifest is replaced: kubelet restarts the pod.
 
 Before anything is written, certificates and keys have to match, each leaf has to be signed by a

@@ -51,7 +51,7 @@ func (o *InstallerOptions) install(ctx context.Context) (result generation.Resul
 		}
 	}
 	if hash := content.ContentHash(); hash != o.NodeContentHash {
-		return result, fmt.Errorf("%w: what is mounted has the hash %s, want %s: somebody has changed or replaced the copies of revision %d",
+		return result, fmt.Errorf("%w: what is mounted has the hash %s, want %s: the copies of revision %d were changed or replaced",
 			generation.ErrContent, hash, o.NodeContentHash, o.Revision)
 	}
 	node, err := generation.Create(o.Layout)

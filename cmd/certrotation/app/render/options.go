@@ -62,7 +62,7 @@ func checkOutput(dir string) error {
 		return fmt.Errorf("--output-dir: %w", err)
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("--output-dir %s is not empty: it has %s; name another directory, or remove this one if nobody uses its keys", dir, entries[0].Name())
+		return fmt.Errorf("--output-dir %s is not empty: it has %s; name another directory, or remove this one if its keys are not in use", dir, entries[0].Name())
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (o *Options) Validate() error {
 	for profile, validity := range o.validities() {
 		refuse(validity < 10*time.Minute, "the validity of the profile %s is %s, want at least 10m", profile, validity)
 	}
-	refuse(o.TokenFile == "" && o.ClientCAFile == "", "--token-file or --client-ca-file is required: nobody is served without authentication")
+	refuse(o.TokenFile == "" && o.ClientCAFile == "", "--token-file or --client-ca-file is required: callers must be authenticated")
 	refuse(o.StorageDir == "", "--storage-dir is required")
 	if _, err := o.flaggedNodes(); err != nil {
 		errs = append(errs, err)

@@ -19,7 +19,7 @@ func TestValidate(t *testing.T) {
 		edit func(*Options)
 		want string
 	}{
-		"no authentication":  {func(o *Options) { o.TokenFile, o.ClientCAFile = "", "" }, "nobody is served without authentication"},
+		"no authentication":  {func(o *Options) { o.TokenFile, o.ClientCAFile = "", "" }, "callers must be authenticated"},
 		"no CA":              {func(o *Options) { o.CACert, o.CAKey, o.MetricCACert, o.MetricCAKey = "", "", "", "" }, "a CA is required"},
 		"half a CA":          {func(o *Options) { o.CAKey = "" }, "--ca-cert-file and --ca-key-file go together"},
 		"half a metric CA":   {func(o *Options) { o.MetricCACert = "" }, "--metric-ca-cert-file and --metric-ca-key-file go together"},

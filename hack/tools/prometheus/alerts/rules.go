@@ -22,7 +22,7 @@ const rulesFile = "../../../../manifests/alerts/rules.yaml"
 // language is PromQL as Prometheus has it without feature flags.
 var language = parser.NewParser(parser.Options{})
 
-// load the groups of a file of rules, which write the series of their alerts to a storage; nil if nobody evaluates them as groups.
+// load the groups of a file of rules, which write the series of their alerts to a storage; nil if they are not evaluated as groups.
 func load(file string, query rules.QueryFunc, to storage.AppendableV2) ([]*rules.Group, error) {
 	m := rules.NewManager(&rules.ManagerOptions{
 		QueryFunc: query, AppendableV2: to, Context: context.Background(), Parser: language, Logger: promslog.NewNopLogger(),

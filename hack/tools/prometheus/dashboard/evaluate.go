@@ -23,7 +23,7 @@ type Range struct {
 	Step     time.Duration
 }
 
-// variables with everything chosen, as somebody sees the dashboard who has just opened it.
+// variables with everything chosen, as the dashboard shows them when it is opened.
 var variables = map[string]string{"namespace": ".*", "job": "certrotation-(serve|controller)", "system": "certrotation-system"}
 
 // Expand the variables of a query, of the dashboard and of Grafana.

@@ -21,7 +21,7 @@ type certificate struct {
 	issues     []issue
 }
 
-// issue of a certificate. Due is when it is to be renewed, zero if it is not renewed for its own sake.
+// issue of a certificate. Due is when its renewal is due, zero if it is not renewed for its own sake.
 type issue struct{ at, expires, due time.Duration }
 
 // policy of a certificate, as a part of its validity: renewed at four fifths, leaves earlier by a share that is their own.

@@ -5,7 +5,7 @@ package year
 
 import "time"
 
-// controllerSeries are those of the controllers. What is about domains, whoever leads shows.
+// controllerSeries are those of the controllers. Those of domains come from the leader.
 func (y *Year) controllerSeries() {
 	for _, t := range y.controllers() {
 		y.add(t, "leader_election_master_status", func(at time.Duration, _ life) (float64, bool) {
@@ -31,7 +31,7 @@ func (y *Year) controllerSeries() {
 	y.addCounters(y.counters)
 }
 
-// leading is a value that only whoever leads shows.
+// leading is a value that only the leader shows.
 func (y *Year) leading(t *target, v reading) reading {
 	return func(at time.Duration, l life) (float64, bool) {
 		if !y.leads(t, at) {

@@ -20,7 +20,7 @@ func key(metric string, pairs ...string) string {
 	return strings.Join(append([]string{metric}, pairs...), "\n")
 }
 
-// happens notes what whoever leads counts.
+// happens notes what the leader counts.
 func (y *Year) happens(c *counters, at time.Duration, metric string, pairs ...string) {
 	if i := slices.IndexFunc(y.leaders, func(t term) bool { return t.to > at }); i >= 0 {
 		// Without a leader it waits for the next.

@@ -60,7 +60,7 @@ const restart = 4*time.Minute + 30*time.Second
 
 var (
 	// etcdCourse restarts the masters one after the other, twice: with the new anchor, and without the old one. The second
-	// time somebody has to wait for a slow disk. Something is waited for all the time, and always something else.
+	// time a member has to wait for a slow disk. Something is waited for all the time, and always something else.
 	etcdCourse = [][]step{
 		{
 			{"Distributing", 20 * time.Second, 0}, {"Distributing", restart, 3}, {"Distributing", restart, 2}, {"Distributing", restart, 1},

@@ -22,7 +22,7 @@ func (y *Year) controllers() []*target {
 }
 
 // terms are who leads and when: until the process ends. It is followed by one that is there, once it knows that the lease is free,
-// or by whichever comes first.
+// or by the first of them.
 func terms(controllers []*target) []term {
 	var out []term
 	for at := -100 * day; at < Length; {
@@ -55,7 +55,7 @@ func (y *Year) term(at time.Duration) (term, bool) {
 	return y.leaders[i], true
 }
 
-// leads says whether a target leads at a moment.
+// leads reports whether a target leads at a moment.
 func (y *Year) leads(t *target, at time.Duration) bool {
 	now, led := y.term(at)
 	return led && now.by == t

@@ -64,7 +64,7 @@ func (q *querier) names(matchers []*labels.Matcher) []string {
 	return slices.Sorted(maps.Keys(q.year.series))
 }
 
-// overlaps says whether there may be samples of an address; the last of them says that it is gone.
+// overlaps reports whether there may be samples of an address; the last of them says that it is gone.
 func (q *querier) overlaps(known interval) bool {
 	return moment(q.mint) <= known.to+2*scrapeInterval && known.from <= moment(q.maxt)
 }

@@ -147,7 +147,7 @@ func (t *target) instances() map[string]interval {
 // offset is when in a scrape interval the target is scraped.
 func (t *target) offset() time.Duration { return time.Duration(mixed(t.number)%29) * time.Second }
 
-// scraped says whether the scrape at a moment succeeds.
+// scraped reports whether the scrape at a moment succeeds.
 func (t *target) scraped(at time.Duration) bool {
 	for _, b := range blackouts {
 		if b.contains(at) {
