@@ -20,9 +20,11 @@ func (a *proofs) neededBy(ca *pki.Certificate) []string {
 	if slot == SlotActive || slot == SlotNext {
 		needs = append(needs, secret(a.d.Signer.Name))
 	}
-	needs = append(needs, slices.DeleteFunc(slices.Clone(a.under[ca.Fingerprint]), func(leaf string) bool {
-		return a.replaceable(ca, strings.TrimPrefix(leaf, secret("")))
-	})...)
+	for _, leaf := range a.under[ca.Fingerprint] {
+		if !a.replaceable(ca, leaf) {
+			needs = append(needs, secret(leaf))
+		}
+	}
 	needs = append(needs, a.unreadable...)
 	if (slot != SlotPrevious && slot != SlotRetired) || a.ended(ca) {
 		return needs

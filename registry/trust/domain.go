@@ -407,6 +407,14 @@ func same(a, b *pki.Certificate) bool {
 
 func secret(name string) string { return string(SecretKind) + "/" + name }
 
+func secrets(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, secret(name))
+	}
+	return out
+}
+
 func configMap(name string) string { return string(ConfigMapKind) + "/" + name }
 
 func sortedSet(in []string) []string {

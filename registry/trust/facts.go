@@ -6,7 +6,6 @@ package trust
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -28,7 +27,7 @@ type facts struct {
 	abandoned map[string]bool
 	// signers of the leaves by leaf name, nil if no known CA signed the leaf.
 	signers map[string]*pki.Certificate
-	// under are the live leaves that some verifier accepts by a CA, by its fingerprint. borne counts those that every
+	// under names the live leaves that some verifier accepts by a CA, by its fingerprint. borne counts those that every
 	// verifier accepts by the CA. lives counts all live leaves.
 	under map[pki.Fingerprint][]string
 	borne map[pki.Fingerprint]int
@@ -102,7 +101,7 @@ func (a *facts) countLeaf(l *Leaf) {
 	case a.live(l):
 		a.lives++
 		for _, link := range a.chainOf(l) {
-			a.under[link.ca.Fingerprint] = append(a.under[link.ca.Fingerprint], secret(l.Name))
+			a.under[link.ca.Fingerprint] = append(a.under[link.ca.Fingerprint], l.Name)
 			if link.identified {
 				a.borne[link.ca.Fingerprint]++
 			}
@@ -311,7 +310,7 @@ func (a *facts) unpublished() []*pki.Certificate {
 	}
 	for _, ca := range s.Previous {
 		// Processes that load a bundle with a stand-in do not need this one.
-		alone := func(leaf string) bool { return len(a.standIns(ca, strings.TrimPrefix(leaf, secret("")))) == 0 }
+		alone := func(leaf string) bool { return len(a.standIns(ca, leaf)) == 0 }
 		if lost || slices.ContainsFunc(a.under[ca.Fingerprint], alone) {
 			add(ca)
 		}

@@ -21,7 +21,7 @@ func (j *judge) judgeSigner() {
 		switch {
 		case !old.Present:
 		case j.before.anchorLost():
-			j.refuse(AnchorInUse, object, j.before.under[old.Active.Fingerprint],
+			j.refuse(AnchorInUse, object, secrets(j.before.under[old.Active.Fingerprint]),
 				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", configMap(j.before.d.Bundle.Name), old.Active.Subject),
 				"wait until the bundle is rebuilt; deleting a stable signer asks for its rotation")
 		case j.before.signerAhead():
@@ -148,7 +148,7 @@ func (j *judge) judgeNext(old, s *Signer) {
 	case s.Next == nil && same(old.Next, s.Active):
 		// Promoted: judgeActive has checked the evidence.
 	case len(j.before.under[old.Next.Fingerprint]) > 0 && !slices.ContainsFunc(s.Previous, old.Next.Equal):
-		j.refuse(AnchorInUse, object, j.before.under[old.Next.Fingerprint],
+		j.refuse(AnchorInUse, object, secrets(j.before.under[old.Next.Fingerprint]),
 			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
 			"let the rotation end, then rotate again")
 	case s.Next == nil && !slices.ContainsFunc(s.Previous, old.Next.Equal):

@@ -242,8 +242,7 @@ func (a *decision) breaksNow() []string {
 	}
 	var out []string
 	for _, leaf := range a.under[a.d.Signer.Active.Fingerprint] {
-		_, name, _ := strings.Cut(leaf, "/")
-		out = append(out, leaf+" at "+strings.Join(membersOf(a.verifiers[name]), ", "))
+		out = append(out, secret(leaf)+" at "+strings.Join(membersOf(a.verifiers[leaf]), ", "))
 	}
 	return out
 }
