@@ -134,7 +134,7 @@ func (a *Actions) withdraw(ctx context.Context, t *target, w *trust.Waiver, dryR
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return err
+		return writeError(t.name, err)
 	}
 	if len(dryRun) == 0 {
 		a.await(ctx, t.namespace, func() bool {

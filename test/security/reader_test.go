@@ -40,8 +40,9 @@ func attackReader(t *testing.T, w *world) string {
 				t.Fatalf("read %s: %v", path, err)
 			}
 			for what, known := range map[string]string{
-				"subject":     secretly.Certificate.CommonName,
-				"fingerprint": string(secretly.Certificate.Fingerprint),
+				"subject":       secretly.Certificate.CommonName,
+				"fingerprint":   string(secretly.Certificate.Fingerprint),
+				"serial number": secretly.Certificate.SerialNumber,
 			} {
 				if strings.Contains(string(text), known) {
 					return fmt.Sprintf("%s tells the %s", path, what)
@@ -52,8 +53,8 @@ func attackReader(t *testing.T, w *world) string {
 	return ""
 }
 
-// attackKeys searches the output of certrotation for bytes of any key of the cluster: its logs, events, records,
-// the virtual API, and denials.
+// attackKeys searches the output of certrotation for bytes of any key of the cluster: its logs, metrics, events,
+// records, the virtual API, and denials.
 func attackKeys(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	secrets, err := w.admin.CoreV1().Secrets("").List(t.Context(), listAll)

@@ -4,12 +4,19 @@
 package security
 
 import (
+	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -54,7 +61,7 @@ func sinceStart(t *testing.T, file string) string {
 func (w *world) said(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	out := w.logs(t)
-	out["a denial"] = w.forge(t, namespace)
+	out["a denial"], out["a metric"] = w.forge(t, namespace), w.metrics(t, namespace)
 	client := w.admin.CoreV1().RESTClient()
 	for what, path := range map[string]string{
 		"an event":               "/apis/events.k8s.io/v1/events",
@@ -70,4 +77,49 @@ func (w *world) said(t *testing.T, namespace string) map[string]string {
 		out[what] = string(text)
 	}
 	return out
+}
+
+// metrics returns the metrics of both processes, as a Prometheus with the right to read them gets them.
+func (w *world) metrics(t *testing.T, namespace string) string {
+	t.Helper()
+	scraper := w.tenant(t, namespace, "scraper")
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "scraper-of-" + namespace},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}},
+	}
+	if _, err := w.admin.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: scraper.name}},
+	}
+	if _, err := w.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // any server
+	var all strings.Builder
+	for _, url := range slices.Concat(w.serve(t), w.controller(t)) {
+		eventually(t, url+" shows its metrics", func(ctx context.Context) error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
+			if err != nil {
+				return err
+			}
+			request.Header.Set("Authorization", "Bearer "+scraper.config.BearerToken)
+			response, err := client.Do(request)
+			if err != nil {
+				return err
+			}
+			defer response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				return fmt.Errorf("it answers %s", response.Status)
+			}
+			_, err = io.Copy(&all, response.Body)
+			return err
+		})
+	}
+	if !strings.Contains(all.String(), "certrotation_") {
+		t.Fatal("there are no metrics of certrotation")
+	}
+	return all.String()
 }
