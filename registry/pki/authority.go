@@ -120,8 +120,13 @@ func newSerial() *big.Int {
 	return serial
 }
 
+// MaxCommonName is the most characters of a common name (RFC 5280, ub-common-name). Some verifiers drop a CA with
+// more.
+const MaxCommonName = 64
+
 // GenerationName is the common name of the signer made at now for a Secret: "<namespace>_<name>@<unix seconds>". So
-// each generation of a signer has its own subject, and a TLS probe can tell them apart.
+// each generation of a signer has its own subject, and a TLS probe can tell them apart. If that is too long for a
+// common name, a hash replaces the end of namespace and name.
 func GenerationName(namespace, name string, now time.Time) string {
 	return generationPrefix(namespace, name) + strconv.FormatInt(now.Unix(), 10)
 }
@@ -138,5 +143,10 @@ func IsGenerationOf(commonName, namespace, name string) bool {
 }
 
 func generationPrefix(namespace, name string) string {
-	return namespace + "_" + name + "@"
+	const kept, hashed, seconds = 32, 16, 11
+	full := namespace + "_" + name
+	if len(full)+len("@")+seconds > MaxCommonName {
+		full = full[:kept] + "-" + hexSHA256([]byte(full))[:hashed]
+	}
+	return full + "@"
 }

@@ -4,6 +4,7 @@
 package pki
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,6 +13,20 @@ func TestGenerationName(t *testing.T) {
 	got := GenerationName("openshift-etcd", "etcd-signer", time.Unix(1712345678, 999))
 	if want := "openshift-etcd_etcd-signer@1712345678"; got != want {
 		t.Errorf("GenerationName = %q, want %q", got, want)
+	}
+}
+
+// TestGenerationNameFits: verifiers that keep to RFC 5280 drop a CA whose common name has more than 64 characters.
+func TestGenerationNameFits(t *testing.T) {
+	namespace, long := "ns", strings.Repeat("a-long-name.", 20)
+	got := GenerationName(namespace, long, testNow)
+	if len(got) > MaxCommonName || !strings.HasPrefix(got, "ns_a-long-name.") {
+		t.Errorf("GenerationName = %q, of %d characters", got, len(got))
+	}
+	for name, want := range map[string]bool{long: true, long + "x": false, long[:100]: false} {
+		if IsGenerationOf(got, namespace, name) != want {
+			t.Errorf("%q is of the Secret %q: %t, want %t", got, name, !want, want)
+		}
 	}
 }
 

@@ -4,7 +4,9 @@
 package trust
 
 import (
+	"crypto/x509"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +171,27 @@ func TestPolicyDifference(t *testing.T) {
 				t.Errorf("difference %q, want one that says %q", got, tt.says)
 			}
 		})
+	}
+}
+
+// TestAddressAsDNSName: clients refuse a leaf that has their server's address among its DNS names only (OpenSSL:
+// error 64). The guard does not admit it, and past the guard it is reissued.
+func TestAddressAsDNSName(t *testing.T) {
+	const address = "10.0.0.7"
+	w := bootstrapped(t)
+	w.leaf("server").Policy.Profile.IPAddresses = []string{address}
+	w.settle()
+	after := w.clone()
+	l := leafOf(after, "server")
+	l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) {
+		c.DNSNames, c.IPAddresses = append(slices.Clone(c.DNSNames), address), nil
+	}, w.d.Signer.Active)
+	if found := Judge(w.clone(), after, w.now); len(found) != 1 || !strings.Contains(found[0].Message, address+" as an IP address") {
+		t.Errorf("the guard says %+v", found)
+	}
+	w.leaf("server").Certificate = l.Certificate
+	if w.settle(); !slices.Contains(w.leaf("server").Certificate.IPAddresses, address) {
+		t.Error("it was not reissued")
 	}
 }
 

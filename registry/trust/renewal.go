@@ -43,7 +43,8 @@ func dueSince(at time.Time) string {
 }
 
 // hostDifference compares the subject alternative names of a certificate with those that it should have. An IP
-// address that is repeated as a DNS name, as library-go writes it, is no difference.
+// address that is repeated as a DNS name, as library-go writes it, is no difference. One that is a DNS name only is
+// missing: clients look for an address among the IP addresses alone.
 func hostDifference(c *pki.Certificate, want pki.Profile) (extra, missing []string) {
 	has := hosts(c.DNSNames, c.IPAddresses)
 	should := hosts(want.DNSNames, want.IPAddresses)
@@ -53,8 +54,11 @@ func hostDifference(c *pki.Certificate, want pki.Profile) (extra, missing []stri
 		}
 	}
 	for _, h := range should {
-		if !slices.Contains(has, h) {
+		switch {
+		case !slices.Contains(has, h):
 			missing = append(missing, h)
+		case slices.Contains(want.IPAddresses, h) && !slices.Contains(c.IPAddresses, h):
+			missing = append(missing, h+" as an IP address")
 		}
 	}
 	return extra, missing

@@ -88,7 +88,7 @@ func TestBadInput(t *testing.T) {
 		{
 			name: "a leaf of the wrong type",
 			bad:  opaqueSecret("web-client", nil),
-			want: "Secret/web-client WrongType: ", wantText: "delete it or rename it in the configuration",
+			want: "Secret/web-client WrongType: ", wantText: "save its data, delete it, and create it again with that type",
 			check: func(t *testing.T, d *trust.Domain) {
 				if !d.Leaves[0].Present || d.Leaves[0].ResourceVersion != "7" {
 					t.Errorf("leaf = %+v", d.Leaves[0].Object)

@@ -4,6 +4,7 @@
 package inventory_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -177,5 +178,18 @@ func TestClaims(t *testing.T) {
 				t.Errorf("Claim() = %v, %t; want %v", got, ok, tt.want)
 			}
 		})
+	}
+}
+
+// TestDerivedCommonNameFits: a common name has at most 64 characters (RFC 5280). A leaf whose names are all longer has
+// none.
+func TestDerivedCommonNameFits(t *testing.T) {
+	long := strings.Repeat("a", 60) + ".web.svc"
+	for name, want := range map[string]string{"orders.web.svc": "orders.web.svc", long: ""} {
+		text := strings.Replace(webConfig, "    commonName: web-client\n    organizations: [system:web]\n", "    dnsNames: ["+name+"]\n", 1)
+		d := inventory.Build(sources(t, configuration("config", text))).Domain("web")
+		if got := d.Leaf("web-client").Policy.Profile.CommonName; got != want {
+			t.Errorf("the leaf for %s has the common name %q, want %q", name, got, want)
+		}
 	}
 }

@@ -148,7 +148,7 @@ func nodeName(node *Node) string {
 var errNoAddress = errors.New("the node has no InternalIP")
 
 // profileFor builds the profile of a leaf, normalized, so that it compares with the profiles of certificates. A leaf
-// without a common name gets the smallest of its names and addresses, compared as text.
+// without a common name gets the smallest of its names and addresses, compared as text, if that fits.
 func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	profile := withoutNames(cfg)
 	profile.CommonName = cfg.CommonName
@@ -165,7 +165,9 @@ func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 		return pki.Profile{}, err
 	}
 	if names := slices.Concat(profile.DNSNames, profile.IPAddresses); profile.CommonName == "" && len(names) > 0 {
-		profile.CommonName = slices.Min(names)
+		if smallest := slices.Min(names); len(smallest) <= pki.MaxCommonName {
+			profile.CommonName = smallest
+		}
 	}
 	return profile, nil
 }

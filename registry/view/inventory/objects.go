@@ -77,7 +77,8 @@ func (b *builder) tlsSecret(p *part, name string) (trust.Object, *Secret) {
 		return object, nil
 	}
 	object.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
-		"it is not of type kubernetes.io/tls; delete it or rename it in the configuration")
+		"it is not of type kubernetes.io/tls, and a type cannot be changed; name another Secret in the configuration, "+
+			"or save its data, delete it, and create it again with that type")
 	return object, nil
 }
 
@@ -103,7 +104,7 @@ func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 		step string
 	}{
 		{trust.SlotActive, &secret.Active, one(out.Active),
-			"restore the Secret, or delete it to have a new CA rotated in"},
+			"restore the Secret, or save its data and delete it to have a new CA rotated in"},
 		{trust.SlotNext, &secret.Next, one(out.Next),
 			"restore it, or remove " + NextCertKey + " and " + NextKeyKey + " to have it made anew"},
 		{trust.SlotPrevious, &secret.Previous, out.Previous,
