@@ -4,6 +4,7 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -200,7 +204,7 @@ func (s *system) change(
 }
 
 // accompanied returns nil if both static pods of each node are Ready with one restart hash and the rollout is at
-// rest. The companion must accept as many CAs as the bundle has anchors.
+// rest. The companion must accept the CAs of the bundle.
 func (s *system) accompanied(ctx context.Context) error {
 	pods, err := s.staticPods(ctx)
 	if err != nil {
@@ -230,8 +234,12 @@ func (s *system) accompanied(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(accepts) != len(anchors) {
-			return fmt.Errorf("%s of %s accepts %d CAs, the bundle has %d", companion, node.Name(), len(accepts), len(anchors))
+		var subjects [][]byte
+		for _, anchor := range anchors {
+			subjects = append(subjects, anchor.RawSubject)
+		}
+		if !cmp.Equal(accepts, subjects, cmpopts.SortSlices(func(x, y []byte) bool { return bytes.Compare(x, y) < 0 })) {
+			return fmt.Errorf("%s of %s accepts the CAs %q, the bundle has %q", companion, node.Name(), accepts, subjects)
 		}
 	}
 	return nil
