@@ -63,7 +63,7 @@ func Assess(d *trust.Domain, entries []Entry, now time.Time) *Assessment {
 		}
 		out.Anchors = append(out.Anchors, a.Anchors)
 		out.Kept = append(out.Kept, a.Kept...)
-		out.Outdated = out.Outdated || entries[i].Fault != "" || !sameAnchors(entries[i].Anchors, a.Anchors)
+		out.Outdated = out.Outdated || entries[i].Fault != "" || entries[i].Repeats || !sameAnchors(entries[i].Anchors, a.Anchors)
 		if !a.Recheck.IsZero() && (out.Recheck.IsZero() || a.Recheck.Before(out.Recheck)) {
 			out.Recheck = a.Recheck
 		}

@@ -22,6 +22,8 @@ type Entry struct {
 	Name string
 	// Anchors that it holds, without duplicates; none if it is empty or unreadable.
 	Anchors []*pki.Certificate
+	// Repeats says that it has one more than once.
+	Repeats bool
 	// Fault says why it is unreadable, "" if it is readable or empty.
 	Fault string
 	place place
@@ -108,7 +110,10 @@ func entryOf(name string, at place) Entry {
 	out := Entry{Name: name, place: at}
 	data, err := at.read()
 	if err == nil && len(data) > 0 {
-		out.Anchors, err = pki.ParseBundle(data)
+		if out.Anchors, err = pki.ParseBundle(data); err == nil {
+			all, _ := pki.ParseChain(data) // The same bytes parse again.
+			out.Repeats = len(out.Anchors) < len(all)
+		}
 	}
 	if err != nil {
 		out.Fault = err.Error()
@@ -122,7 +127,7 @@ func (e *Entry) Put(anchors []*pki.Certificate) {
 		return
 	}
 	e.place.write(pki.EncodeCertificates(anchors...))
-	e.Anchors, e.Fault = anchors, ""
+	e.Anchors, e.Repeats, e.Fault = anchors, false, ""
 }
 
 // Known returns copies of the entries that do not refer to the object that they were read from, for callers that keep

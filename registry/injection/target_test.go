@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,5 +119,25 @@ func TestPutText(t *testing.T) {
 	want := map[string]any{"signerName": "example.com/a", "trustBundle": string(pki.EncodeCertificates(one, two))}
 	if diff := cmp.Diff(map[string]any{"spec": want}, o.Object); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRepeatedAnchor: a caBundle that has an anchor twice is written again.
+func TestRepeatedAnchor(t *testing.T) {
+	active := authority(t, "ca@1")
+	ca := active.Certificate
+	twice := base64.StdEncoding.EncodeToString(append(ca.PEM(), ca.PEM()...))
+	entries, err := Entries(configv1alpha1.InjectAPIService, object(t, "spec: {service: {name: s}, caBundle: "+twice+"}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, now := domain(t, active, ca), start.Add(time.Minute)
+	a := Assess(d, entries, now)
+	if !a.Outdated || len(a.Anchors) != 1 || len(a.Anchors[0]) != 1 {
+		t.Fatalf("outdated: %t, anchors %v", a.Outdated, a.Anchors)
+	}
+	entries[0].Put(a.Anchors[0])
+	if Assess(d, entries, now).Outdated {
+		t.Error("it is written again and again")
 	}
 }

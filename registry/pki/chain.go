@@ -27,7 +27,7 @@ func ParseBundle(data []byte) ([]*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return distinct(certs), nil
+	return Distinct(certs), nil
 }
 
 // EncodeCertificates writes the certificates as a PEM, in the given order. Without certificates it returns no bytes.
@@ -78,17 +78,15 @@ func certificateBlock(block *pem.Block) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// distinct keeps the first of equal certificates, in place.
-func distinct(certs []*Certificate) []*Certificate {
-	seen := make(map[Fingerprint]struct{}, len(certs))
-	kept := certs[:0]
+// Distinct returns the first of equal certificates, in order.
+func Distinct(certs []*Certificate) []*Certificate {
+	seen := make(map[Fingerprint]bool, len(certs))
+	var kept []*Certificate
 	for _, cert := range certs {
-		if _, ok := seen[cert.Fingerprint]; ok {
-			continue
+		if !seen[cert.Fingerprint] {
+			seen[cert.Fingerprint] = true
+			kept = append(kept, cert)
 		}
-		seen[cert.Fingerprint] = struct{}{}
-		kept = append(kept, cert)
 	}
-	clear(certs[len(kept):])
 	return kept
 }

@@ -172,7 +172,11 @@ func (a *decision) publish(*Assessment) *Action {
 	} else if slices.ContainsFunc(missing, unspread) {
 		return nil
 	}
-	if len(missing) == 0 {
+	switch {
+	case len(missing) > 0:
+	case a.d.Bundle.Repeats:
+		return a.bundleAction(PublishAnchors, a.d.Bundle.Anchors, repeated)
+	default:
 		return nil
 	}
 	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...), "it lacks "+subjectsOf(missing))

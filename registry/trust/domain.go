@@ -169,8 +169,10 @@ func (s *Signer) slots() []*pki.Certificate {
 // Bundle is the published set of trust anchors.
 type Bundle struct {
 	Object
-	// Anchors in the order of the ConfigMap.
+	// Anchors in the order of the ConfigMap, each once.
 	Anchors []*pki.Certificate
+	// Repeats says that the ConfigMap has one more than once. BoringSSL (Envoy, gRPC) refuses such a bundle as a whole.
+	Repeats bool
 	// Stores are the trust stores that the ConfigMap must also have, ordered by key.
 	Stores []TrustStore
 	// StoreDigests are the digests of the values under the keys that AnnotationTrustStores names.
@@ -225,9 +227,11 @@ type Leaf struct {
 	Certificate *pki.Certificate
 	// Authorities are the CA certificates in the Secret itself: in tls.crt after the leaf, and in ca.crt.
 	Authorities []*pki.Certificate
-	// Anchors are those of ca.crt alone, in order. Programs that mount only this Secret verify by them.
+	// Anchors are those of ca.crt alone, in order, each once. Programs that mount only this Secret verify by them.
 	Anchors []*pki.Certificate
-	Policy  Policy
+	// AnchorsRepeat says that ca.crt has one more than once.
+	AnchorsRepeat bool
+	Policy        Policy
 	// ContentHash is the hash of the whole content of the Secret (registry/contenthash), "" if unknown.
 	ContentHash string
 	// Superseded are the hashes of contents with the same certificate that the Secret declares as replaced, newest

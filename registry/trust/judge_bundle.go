@@ -37,11 +37,20 @@ func (j *judge) judgeBundle() {
 			"remove single anchors that `kubectl get bundlestatuses` shows as safe to remove")
 		return
 	}
+	j.judgeRepetition(object, old.Repeats, b.Repeats)
 	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
 	j.judgePublished(b)
 	j.judgeRemovedAnchors(b.Anchors)
 	j.judgeAddedAnchors(b.Anchors)
 	j.judgeSuperseded(old, b)
+}
+
+// judgeRepetition refuses a repeated anchor. BoringSSL (Envoy, gRPC) refuses such a bundle as a whole, and so does
+// kube-apiserver as a ClusterTrustBundle.
+func (j *judge) judgeRepetition(object string, before, after bool) {
+	if after && !before {
+		j.refuse(NeverEmpty, object, nil, "it would have an anchor more than once: some verifiers refuse all of it", "write each anchor once")
+	}
 }
 
 // judgeAddedAnchors refuses an anchor with the name of another CA of the domain. No probe could tell which of the two

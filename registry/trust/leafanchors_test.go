@@ -79,6 +79,25 @@ func TestAnchorsBesideComeFirst(t *testing.T) {
 	}
 }
 
+// TestRepeatedAnchors: BoringSSL refuses a bundle that has an anchor twice. What was written so past the guard is
+// written again: the bundle, and ca.crt of a leaf.
+func TestRepeatedAnchors(t *testing.T) {
+	for object, repeat := range map[string]func(*world){
+		"bundle": func(w *world) { w.d.Bundle.Repeats = true },
+		"server": func(w *world) { w.leaf("server").AnchorsRepeat = true },
+	} {
+		w := bootstrapped(t)
+		if actions := w.assess().Actions; len(actions) > 0 {
+			t.Fatalf("%s: at rest %+v is to do", object, actions)
+		}
+		repeat(w)
+		actions := w.assess().Actions
+		if len(actions) != 1 || actions[0].Object != object || actions[0].Irreversible || !slices.EqualFunc(actions[0].Anchors, w.d.Bundle.Anchors, (*pki.Certificate).Equal) {
+			t.Errorf("%s: %+v", object, actions)
+		}
+	}
+}
+
 // TestAnchorsBesideAreHeldTo: ca.crt is changed past the guard.
 func TestAnchorsBesideAreHeldTo(t *testing.T) {
 	nextOf := func(w *world) *pki.Certificate { return w.d.Signer.Next }

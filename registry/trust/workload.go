@@ -87,7 +87,7 @@ func (a *decision) bundleSettled(out *Assessment) bool {
 	switch {
 	case a.d.RosterProblem != nil, a.d.Signer.Problem != nil, b.Problem != nil, out.ClockDoubted(), out.has(ReasonOutlived):
 		return false
-	case b.ContentHash == "", len(b.Anchors) == 0, len(a.unpublished()) > 0, a.mendStores(out) != nil:
+	case b.ContentHash == "", len(b.Anchors) == 0, b.Repeats, len(a.unpublished()) > 0, a.mendStores(out) != nil:
 		return false
 	}
 	return !slices.ContainsFunc(out.Actions, func(x Action) bool { return x.Kind == RetireAnchors })

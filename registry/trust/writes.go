@@ -98,16 +98,26 @@ func (a *decision) updateAnchorsOf(l *Leaf) *Action {
 	}
 	want := a.anchorsBeside(l)
 	gained, lost := differenceOf(want, l.Anchors), differenceOf(l.Anchors, want)
-	if len(want) == 0 || len(gained)+len(lost) == 0 {
+	reason := anchorsReason(gained, lost)
+	switch {
+	case len(want) == 0:
+		return nil
+	case reason != "":
+	case l.AnchorsRepeat:
+		reason = repeated
+	default:
 		return nil
 	}
 	return &Action{
 		Kind: UpdateLeafAnchors, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion, Anchors: want,
 		// Verifiers by ca.crt lose the anchors that are removed.
 		Irreversible: len(lost) > 0,
-		Reason:       anchorsReason(gained, lost),
+		Reason:       reason,
 	}
 }
+
+// repeated is why anchors are written again that are right but for their number.
+const repeated = "it has an anchor more than once, which some verifiers refuse"
 
 func anchorsReason(gained, lost []*pki.Certificate) string {
 	var parts []string

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -191,5 +193,21 @@ func TestDerivedCommonNameFits(t *testing.T) {
 		if got := d.Leaf("web-client").Policy.Profile.CommonName; got != want {
 			t.Errorf("the leaf for %s has the common name %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestRepeatedAnchor: an anchor that a bundle or ca.crt has twice counts once, and the repetition is known.
+func TestRepeatedAnchor(t *testing.T) {
+	ca := authority(t, "ca")
+	twice := append(ca.Certificate.PEM(), ca.Certificate.PEM()...)
+	bundle := &corev1.ConfigMap{ObjectMeta: objectMeta("web-bundle"), Data: map[string]string{inventory.BundleKey: string(twice)}}
+	leaf := pairSecret(t, "web-client", ca)
+	leaf.Data[inventory.AuthorityKey] = twice
+	d := inventory.Build(sources(t, configuration("config", webConfig), bundle, leaf)).Domain("web")
+	if len(d.Bundle.Anchors) != 1 || !d.Bundle.Repeats {
+		t.Errorf("the bundle has %d anchors, repeated: %t", len(d.Bundle.Anchors), d.Bundle.Repeats)
+	}
+	if l := d.Leaf("web-client"); len(l.Anchors) != 1 || !l.AnchorsRepeat {
+		t.Errorf("ca.crt has %d anchors, repeated: %t", len(l.Anchors), l.AnchorsRepeat)
 	}
 }

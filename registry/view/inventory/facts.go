@@ -37,6 +37,8 @@ type Secret struct {
 	Next, Previous Pair
 	// Authorities are all certificates under ca.crt, CAs or not.
 	Authorities []*pki.Certificate
+	// AuthoritiesRepeat says that one is there more than once.
+	AuthoritiesRepeat bool
 	// AuthoritiesFault is what is wrong with ca.crt; an empty value is fine.
 	AuthoritiesFault *Fault
 	// DataBytes is the size of all values.
@@ -124,6 +126,8 @@ type Record struct {
 type Bundle struct {
 	// Anchors in order, each once. Empty if there are none or the PEM is broken.
 	Anchors []*pki.Certificate
+	// Repeats says that one is in it more than once.
+	Repeats bool
 	// Fault is why the bundle cannot be read. An empty bundle has none.
 	Fault *Fault
 	// StoreDigests are the digests, by key, of the trust stores that the bundle declares.

@@ -110,12 +110,13 @@ func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Nod
 func readLeaf(out *trust.Leaf, secret *Secret) {
 	const step = "restore it, or delete the Secret to have it reissued"
 	out.Certificate, out.ContentHash, out.Superseded = first(secret.Active.Certificates), secret.ContentHash, secret.Superseded
+	out.AnchorsRepeat = secret.AuthoritiesRepeat
 	for _, cert := range secret.Authorities {
 		if cert.IsCA {
 			out.Anchors = append(out.Anchors, cert)
 		}
 	}
-	for _, cert := range distinct(slices.Concat(secret.Active.Certificates, secret.Authorities)) {
+	for _, cert := range pki.Distinct(slices.Concat(secret.Active.Certificates, secret.Authorities)) {
 		if cert.IsCA && !cert.Equal(out.Certificate) {
 			out.Authorities = append(out.Authorities, cert)
 		}

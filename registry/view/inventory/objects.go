@@ -148,7 +148,7 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	if !b.adopted(p, trust.ConfigMapKind, &out.Object) || cm.Bundle == nil {
 		return out
 	}
-	out.Anchors, out.StoreDigests = cm.Bundle.Anchors, cm.Bundle.StoreDigests
+	out.Anchors, out.Repeats, out.StoreDigests = cm.Bundle.Anchors, cm.Bundle.Repeats, cm.Bundle.StoreDigests
 	out.ContentHash, out.Superseded = cm.ContentHash, cm.Superseded
 	if fault := cm.Bundle.Fault; fault != nil {
 		out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, fault.Reason,

@@ -30,7 +30,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	out.Active = ActiveSlot.check(data, certs)
 	out.Next = NextSlot.check(data, certs)
 	out.Previous = PreviousSlot.check(data, certs)
-	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
+	out.Authorities, out.AuthoritiesRepeat, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
 	for _, value := range data {
 		out.DataBytes += len(value)
 	}
@@ -79,27 +79,15 @@ func parseAggregate(data map[string][]byte, certs *pki.Cache) *AggregateSecret {
 }
 
 // parseAnchors reads the certificates of a bundle, each once. An empty bundle is no fault.
-func parseAnchors(key string, data []byte, certs *pki.Cache) ([]*pki.Certificate, *Fault) {
+func parseAnchors(key string, data []byte, certs *pki.Cache) (anchors []*pki.Certificate, repeats bool, fault *Fault) {
 	list, err := certs.Chain(data)
 	switch {
 	case errors.Is(err, pki.ErrNoCertificate):
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, unparsable(key, err)
+		return nil, false, unparsable(key, err)
 	default:
-		return distinct(list), nil
+		anchors = pki.Distinct(list)
+		return anchors, len(anchors) < len(list), nil
 	}
-}
-
-// distinct keeps the first of equal certificates.
-func distinct(list []*pki.Certificate) []*pki.Certificate {
-	seen := make(map[pki.Fingerprint]bool, len(list))
-	var kept []*pki.Certificate
-	for _, cert := range list {
-		if !seen[cert.Fingerprint] {
-			seen[cert.Fingerprint] = true
-			kept = append(kept, cert)
-		}
-	}
-	return kept
 }

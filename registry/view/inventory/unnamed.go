@@ -110,7 +110,7 @@ func isLeafOf(secret *Secret, authorities []*pki.Certificate) bool {
 
 // authoritiesOf returns the CAs of the slots and of the bundle of a domain.
 func authoritiesOf(d *trust.Domain) []*pki.Certificate {
-	return distinct(slices.Concat(generationsOf(d), d.Bundle.Anchors))
+	return pki.Distinct(slices.Concat(generationsOf(d), d.Bundle.Anchors))
 }
 
 // generationsOf returns the CAs of the slots.
