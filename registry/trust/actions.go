@@ -175,7 +175,7 @@ func (a *decision) publish(*Assessment) *Action {
 	switch {
 	case len(missing) > 0:
 	case a.d.Bundle.Repeats:
-		return a.bundleAction(PublishAnchors, a.d.Bundle.Anchors, repeated)
+		return a.bundleAction(PublishAnchors, a.d.Bundle.Anchors, repeatsAnchor)
 	default:
 		return nil
 	}

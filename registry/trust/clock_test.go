@@ -133,6 +133,24 @@ func held(t *testing.T, w *world, a *Assessment) {
 	t.Errorf("no blocker names the clock: %+v", a.Blockers)
 }
 
+// TestLeafCreatedAhead: a Secret was made by a clock that was decades ahead. When its holder could load it is not
+// known, and a wait from that time would not end. The blocker says how to end it.
+func TestLeafCreatedAhead(t *testing.T) {
+	w := bootstrapped(t)
+	publishedNext(w)
+	p := &Party{Name: "p", Kind: GracePeriod, Grace: time.Hour, Members: []Member{{Name: "m", Holds: []string{"client-a"}}}}
+	trusts := func() proof { return decide(&w.d, w.now).trusts(p, &p.Members[0], w.d.Signer.Next) }
+	w.leaf("client-a").Created = w.now.Add(20 * 365 * day)
+	w.now = w.now.Add(2 * time.Hour)
+	if v := trusts(); v.proven || !v.until.IsZero() || !strings.Contains(v.message, "delete Secret/client-a") {
+		t.Errorf("with the Secret of the future: %+v", v)
+	}
+	w.leaf("client-a").Created = w.now
+	if v := trusts(); v.proven || !v.until.Equal(w.now.Add(time.Hour)) {
+		t.Errorf("with the Secret made anew: %+v", v)
+	}
+}
+
 // TestWaitsByAnyClock: a wait is never shorter than configured if the clocks of writer and reader are within the
 // limits.
 func TestWaitsByAnyClock(t *testing.T) {

@@ -94,7 +94,7 @@ func TestJudgeCopy(t *testing.T) {
 		{name: "another kind", edit: func(c *CopyConsent) { c.Accepted = "demo/ConfigMap/client" }, verdict: CopyWithdrawn, says: "does not accept"},
 		{name: "another namespace", edit: func(c *CopyConsent) { c.Accepted = "demo2/Secret/client" }, verdict: CopyWithdrawn, says: "does not accept"},
 		{name: "the whole namespace", edit: func(c *CopyConsent) { c.Accepted = "demo" }, verdict: CopyWithdrawn, says: `("demo" is not of the form`},
-		{name: "what is wrong about others is not told", edit: func(c *CopyConsent) { c.Accepted = "secretive" }, verdict: CopyWithdrawn, says: "from namespace demo; whoever"},
+		{name: "what is wrong about others is not told", edit: func(c *CopyConsent) { c.Accepted = "secretive" }, verdict: CopyWithdrawn, says: "from namespace demo; its owner"},
 		{name: "not asked for any more", edit: func(c *CopyConsent) { c.Asked = false }, verdict: CopyWithdrawn, says: "no configuration of namespace demo"},
 		{name: "perhaps asked for", edit: func(c *CopyConsent) { c.Asked, c.Unreadable = false, []string{"web"} }, verdict: CopyUndecided, says: "web cannot be read"},
 		{name: "perhaps asked for, and not accepted", edit: func(c *CopyConsent) {

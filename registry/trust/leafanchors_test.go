@@ -84,7 +84,7 @@ func TestAnchorsBesideComeFirst(t *testing.T) {
 func TestRepeatedAnchors(t *testing.T) {
 	for object, repeat := range map[string]func(*world){
 		"bundle": func(w *world) { w.d.Bundle.Repeats = true },
-		"server": func(w *world) { w.leaf("server").AnchorsRepeat = true },
+		"server": func(w *world) { w.leaf("server").Anchors, w.leaf("server").AnchorsRepeat = w.d.Bundle.Anchors, true },
 	} {
 		w := bootstrapped(t)
 		if actions := w.assess().Actions; len(actions) > 0 {

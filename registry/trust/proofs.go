@@ -126,7 +126,13 @@ func (a *proofs) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
 		if (l == nil || !l.Present) && slices.ContainsFunc(a.d.Signer.slots(), a.bringsBack) {
 			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("holds Secret/%s, which does not exist, so it has loaded nothing since", name)}
 		}
-		if l != nil && l.Created.After(published) {
+		switch {
+		case l == nil:
+		case a.ahead(l.Created):
+			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(
+				"holds Secret/%[1]s, which a clock that was ahead created at %[2]s, so it is not known since when it could be loaded: delete Secret/%[1]s, and it is made anew",
+				name, l.Created.UTC().Format(time.RFC3339))}
+		case l.Created.After(published):
 			published = l.Created
 		}
 	}

@@ -104,7 +104,7 @@ func (a *decision) updateAnchorsOf(l *Leaf) *Action {
 		return nil
 	case reason != "":
 	case l.AnchorsRepeat:
-		reason = repeated
+		reason = repeatsAnchor
 	default:
 		return nil
 	}
@@ -116,8 +116,8 @@ func (a *decision) updateAnchorsOf(l *Leaf) *Action {
 	}
 }
 
-// repeated is why anchors are written again that are right but for their number.
-const repeated = "it has an anchor more than once, which some verifiers refuse"
+// repeatsAnchor is why anchors are written again that are right but for their number.
+const repeatsAnchor = "it has an anchor more than once, which some verifiers refuse"
 
 func anchorsReason(gained, lost []*pki.Certificate) string {
 	var parts []string

@@ -26,7 +26,7 @@ func podEvents() (all, between []event) {
 		{"another pod of a name", 1, plain((*world).followsByName)},
 		{"late pod", 1, plain((*world).joinsLate)},
 		{"label of a pod", 2, plain((*world).relabels)},
-		{"report for a neighbour", 3, plain((*world).reportsForNeighbour)},
+		{"report for a neighbour", 4, plain((*world).reportsForNeighbour)},
 		{"report of a former process", 1, plain((*world).strayArrives)},
 		{"listing", 2, plain((*world).listing)},
 		{"selector in flight", 1, plain((*world).editsSelector)},

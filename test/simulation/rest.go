@@ -232,16 +232,22 @@ func (w *world) helpOut() {
 	}
 }
 
-// toDelete and toRemove find what a problem says to do after a clock was ahead.
+// toDelete and toRemove find what a problem says to do after a clock was ahead, toRemake what a blocker does.
 var (
 	toDelete = regexp.MustCompile(`, delete Secret/([^ :]+): `)
 	toRemove = regexp.MustCompile(`, remove the annotation (\S+) from ConfigMap/([^ :]+): `)
+	toRemake = regexp.MustCompile(`which a clock that was ahead created .*: delete Secret/([^ ,]+), and it is made anew`)
 )
 
-// undoesWhatIsAhead deletes or removes what was recorded by a clock that was ahead, as the problem says.
+// undoesWhatIsAhead deletes or removes what was recorded by a clock that was ahead, as problems and blockers say.
 func (w *world) undoesWhatIsAhead(a *trust.Assessment) {
 	if w.ahead > 0 {
 		return
+	}
+	for _, b := range a.Blockers {
+		if named := toRemake.FindStringSubmatch(b.Message); named != nil {
+			w.apply(&edit{what: "deletes " + named[1] + ", which was created in the future", kind: trust.SecretKind, name: named[1]})
+		}
 	}
 	for i := range a.Problems {
 		p := &a.Problems[i]

@@ -90,7 +90,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 			Policy: policy(43800*time.Hour, pki.Profile{}),
 		},
 		Bundle: trust.Bundle{
-			Object: object("web-bundle"), Anchors: []*pki.Certificate{ca.Certificate, next.Certificate}, ContentHash: contenthash.OfConfigMap(anchors),
+			Object: object("web-bundle"), Anchors: []*pki.Certificate{ca.Certificate, next.Certificate}, Repeats: true, ContentHash: contenthash.OfConfigMap(anchors),
 		},
 		Leaves: []trust.Leaf{
 			{
