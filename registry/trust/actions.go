@@ -59,13 +59,25 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 // rebuildLost republishes a lost bundle even if a clock that was ahead recorded something. The operator must delete
 // the signer to mend that. Until the bundle is back, only the signer holds the anchor of live leaves.
 func (a *decision) rebuildLost(out *Assessment) []Action {
-	if a.d.Bundle.Present || a.skewProblem() != nil || a.tooEarly(a.d.Signer.Active) {
+	if a.d.Bundle.Present || a.skewProblem() != nil {
+		return nil
+	}
+	if a.tooEarly(a.d.Signer.Active) {
+		if former := a.formerUnlessAhead(); len(former) > 0 {
+			return []Action{*a.bundleAction(PublishAnchors, former, "it is lost, and the active CA is from the future")}
+		}
 		return nil
 	}
 	if action := a.publish(out); action != nil {
 		return []Action{*action}
 	}
 	return nil
+}
+
+// formerUnlessAhead returns the previous CAs whose leaves may be presented, without those that a clock made that was
+// ahead.
+func (a *facts) formerUnlessAhead() []*pki.Certificate {
+	return slices.DeleteFunc(slices.Clone(a.d.Signer.Previous), func(ca *pki.Certificate) bool { return a.tooEarly(ca) || a.ended(ca) })
 }
 
 func (a *decision) signerAction(kind ActionKind, reason string) *Action {

@@ -4,7 +4,9 @@
 package trust
 
 import (
+	"crypto/x509"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +133,30 @@ func held(t *testing.T, w *world, a *Assessment) {
 		}
 	}
 	t.Errorf("no blocker names the clock: %+v", a.Blockers)
+}
+
+// TestBundleLostUnderAClockAhead: the active CA is from a clock that was ahead, the bundle is lost, and leaves of the
+// CA before are presented. The bundle gets its anchor back before the signer may be deleted, as the problem says.
+func TestBundleLostUnderAClockAhead(t *testing.T) {
+	w := bootstrapped(t)
+	former := w.d.Signer.Active
+	ahead := w.raw(foreign(w), func(c *x509.Certificate) { c.NotBefore, c.NotAfter = w.now.Add(day), w.now.Add(100*day) }, nil)
+	w.d.Signer.Active, w.d.Signer.Previous = ahead, []*pki.Certificate{former}
+	deleteBundle(&w.d)
+	refused := func() bool {
+		after := w.clone()
+		deleteSigner(after)
+		return len(Judge(w.clone(), after, w.now)) > 0
+	}
+	if !refused() {
+		t.Error("the only place with the anchor of live leaves may be deleted")
+	}
+	if w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, former.Equal) {
+		t.Fatalf("the bundle has %d anchors, without the one of live leaves: %s", len(w.d.Bundle.Anchors), outline(w.assess()))
+	}
+	if refused() {
+		t.Error("the signer of the future may not be deleted")
+	}
 }
 
 // TestLeafCreatedAhead: a Secret was made by a clock that was decades ahead. When its holder could load it is not

@@ -18,11 +18,12 @@ func (j *judge) judgeSigner() {
 		return
 	}
 	if !s.Present {
+		lost := j.before.lostAnchor()
 		switch {
 		case !old.Present:
-		case j.before.anchorLost():
-			j.refuse(AnchorInUse, object, secrets(j.before.under[old.Active.Fingerprint]),
-				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", configMap(j.before.d.Bundle.Name), old.Active.Subject),
+		case lost != nil:
+			j.refuse(AnchorInUse, object, secrets(j.before.under[lost.Fingerprint]),
+				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", configMap(j.before.d.Bundle.Name), lost.Subject),
 				"wait until the bundle is rebuilt; deleting a stable signer asks for its rotation")
 		case j.before.signerAhead():
 			// A clock that was ahead made it, and the problem says to delete it.
@@ -64,10 +65,22 @@ func (j *judge) judgeSigner() {
 	j.judgePrevious(old, s)
 }
 
-// anchorLost reports whether the signer is the only place with the anchor of leaves that may be presented.
-func (a *decision) anchorLost() bool {
-	active := a.d.Signer.Active
-	return active != nil && !a.tooEarly(active) && !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable())
+// lostAnchor returns the CA whose anchor only the signer holds while leaves of it may be presented, nil if there is
+// none.
+func (a *decision) lostAnchor() *pki.Certificate {
+	s := &a.d.Signer
+	switch active := s.Active; {
+	case active == nil:
+	case !a.tooEarly(active):
+		if !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable()) {
+			return active
+		}
+	case !a.d.Bundle.Present:
+		if former := a.formerUnlessAhead(); len(former) > 0 {
+			return former[0]
+		}
+	}
+	return nil
 }
 
 // absent returns the leaves whose Secrets do not exist, if the active CA can issue them.
