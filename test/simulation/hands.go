@@ -91,7 +91,10 @@ func (w *world) putsLeaf(d *trust.Domain, name string, ca *pki.Pair, what string
 		what: what, kind: trust.SecretKind, name: name,
 		secret: func(s *corev1.Secret) bool {
 			if w.topology.beside && len(s.Data[inventory.AuthorityKey]) == 0 {
-				// A Secret for a program that verifies by ca.crt comes with that.
+				// A Secret for a program that verifies by ca.crt comes with that. Nothing adds it before the next leaf.
+				if len(d.Bundle.Anchors) == 0 {
+					return false
+				}
 				s.Data[inventory.AuthorityKey] = pki.EncodeCertificates(d.Bundle.Anchors...)
 			}
 			return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair)
