@@ -109,7 +109,7 @@ test-rotation: tools build ## One rotation of etcd on three real nodes, as the g
 	@hack/test.sh rotation
 
 .PHONY: test-nodes
-test-nodes: node-tools build local-image ## All tests on real nodes but the one above, alone on the machine (40 minutes, root).
+test-nodes: node-tools build local-image ## All tests on real nodes but the one above and attacks on pods, alone on the machine (40 minutes, root).
 	@hack/test.sh nodes
 
 .PHONY: test-all

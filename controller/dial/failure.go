@@ -81,7 +81,7 @@ func Alerted(err error) bool {
 
 // Unproven is the public text for an address where no server proves to belong to the trust domain. The tenant who
 // chose the address must not learn whether anything listens, answers or speaks TLS there.
-const Unproven = "no server that proves to belong to this trust domain answers there; the log of the controller says which one does"
+const Unproven = "no server that proves to belong to this trust domain answers there; the log of the controller has the cause"
 
 // Told returns the public description of a failure at such an address: what follows from the address and its name
 // alone, or Unproven.

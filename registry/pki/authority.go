@@ -131,9 +131,13 @@ func GenerationName(namespace, name string, now time.Time) string {
 	return generationPrefix(namespace, name) + strconv.FormatInt(now.Unix(), 10)
 }
 
-// IsGenerationOf reports whether GenerationName makes commonName for this Secret at some time.
+// IsGenerationOf reports whether GenerationName makes commonName for this Secret at some time, or library-go, which
+// shortens nothing.
 func IsGenerationOf(commonName, namespace, name string) bool {
 	seconds, found := strings.CutPrefix(commonName, generationPrefix(namespace, name))
+	if !found {
+		seconds, found = strings.CutPrefix(commonName, namespace+"_"+name+"@")
+	}
 	if !found {
 		return false
 	}

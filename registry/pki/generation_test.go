@@ -23,6 +23,9 @@ func TestGenerationNameFits(t *testing.T) {
 	if len(got) > MaxCommonName || !strings.HasPrefix(got, "ns_a-long-name.") {
 		t.Errorf("GenerationName = %q, of %d characters", got, len(got))
 	}
+	if full := namespace + "_" + long + "@1712345678"; !IsGenerationOf(full, namespace, long) {
+		t.Errorf("%q, as of library-go, is of no Secret", full)
+	}
 	for name, want := range map[string]bool{long: true, long + "x": false, long[:100]: false} {
 		if IsGenerationOf(got, namespace, name) != want {
 			t.Errorf("%q is of the Secret %q: %t, want %t", got, name, !want, want)

@@ -59,12 +59,16 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 // rebuildLost republishes a lost bundle even if a clock that was ahead recorded something. The operator must delete
 // the signer to mend that. Until the bundle is back, only the signer holds the anchor of live leaves.
 func (a *decision) rebuildLost(out *Assessment) []Action {
-	if a.d.Bundle.Present || a.skewProblem() != nil {
+	if len(a.d.Bundle.Anchors) > 0 || a.skewProblem() != nil {
 		return nil
 	}
 	if a.tooEarly(a.d.Signer.Active) {
-		if former := a.formerUnlessAhead(); len(former) > 0 {
-			return []Action{*a.bundleAction(PublishAnchors, former, "it is lost, and the active CA is from the future")}
+		next := a.d.Signer.Next
+		known := slices.DeleteFunc(a.unpublished(), func(ca *pki.Certificate) bool {
+			return a.tooEarly(ca) || a.ended(ca) || same(ca, next) && a.liveUnder(ca) == 0
+		})
+		if len(known) > 0 {
+			return []Action{*a.bundleAction(PublishAnchors, known, "it is lost, and the active CA is from the future")}
 		}
 		return nil
 	}

@@ -142,6 +142,8 @@ func TestBundleLostUnderAClockAhead(t *testing.T) {
 	former := w.d.Signer.Active
 	ahead := w.raw(foreign(w), func(c *x509.Certificate) { c.NotBefore, c.NotAfter = w.now.Add(day), w.now.Add(100*day) }, nil)
 	w.d.Signer.Active, w.d.Signer.Previous = ahead, []*pki.Certificate{former}
+	// Beside a live leaf is the anchor of a CA whose signer is gone.
+	retired := retiredBeside(w, "client-a")
 	deleteBundle(&w.d)
 	refused := func() bool {
 		after := w.clone()
@@ -151,12 +153,37 @@ func TestBundleLostUnderAClockAhead(t *testing.T) {
 	if !refused() {
 		t.Error("the only place with the anchor of live leaves may be deleted")
 	}
-	if w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, former.Equal) {
-		t.Fatalf("the bundle has %d anchors, without the one of live leaves: %s", len(w.d.Bundle.Anchors), outline(w.assess()))
+	w.settle()
+	for _, ca := range []*pki.Certificate{former, retired} {
+		if !slices.ContainsFunc(w.d.Bundle.Anchors, ca.Equal) {
+			t.Fatalf("the bundle has %d anchors, without %s: %s", len(w.d.Bundle.Anchors), ca.Subject, outline(w.assess()))
+		}
 	}
 	if refused() {
 		t.Error("the signer of the future may not be deleted")
 	}
+	w.d.Bundle.Anchors = nil
+	if !refused() {
+		t.Error("the signer may be deleted under an empty bundle")
+	}
+	if w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, former.Equal) {
+		t.Error("the empty bundle does not get the anchor of live leaves")
+	}
+}
+
+// retiredBeside signs a leaf with a CA of an earlier signer, whose anchor is in ca.crt of the leaf.
+func retiredBeside(w *world, leaf string) *pki.Certificate {
+	made, err := pki.NewAuthority(pki.Profile{
+		CommonName: pki.GenerationName(w.d.Namespace, w.d.Signer.Name, w.now.Add(-day)), Key: pki.Ed25519, Validity: 100 * day,
+	}, w.now.Add(-day))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ca := made.Certificate
+	w.keys[ca.Fingerprint] = made
+	l := w.leaf(leaf)
+	l.Certificate, l.Authorities = signedLeaf(w, leaf, ca), []*pki.Certificate{ca}
+	return ca
 }
 
 // TestLeafCreatedAhead: a Secret was made by a clock that was decades ahead. When its holder could load it is not
@@ -168,7 +195,7 @@ func TestLeafCreatedAhead(t *testing.T) {
 	trusts := func() proof { return decide(&w.d, w.now).trusts(p, &p.Members[0], w.d.Signer.Next) }
 	w.leaf("client-a").Created = w.now.Add(20 * 365 * day)
 	w.now = w.now.Add(2 * time.Hour)
-	if v := trusts(); v.proven || !v.until.IsZero() || !strings.Contains(v.message, "delete Secret/client-a") {
+	if v := trusts(); v.proven || !strings.Contains(v.message, "delete Secret/client-a") {
 		t.Errorf("with the Secret of the future: %+v", v)
 	}
 	w.leaf("client-a").Created = w.now

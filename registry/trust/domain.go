@@ -171,7 +171,8 @@ type Bundle struct {
 	Object
 	// Anchors in the order of the ConfigMap, each once.
 	Anchors []*pki.Certificate
-	// Repeats says that the ConfigMap has one more than once. BoringSSL (Envoy, gRPC) refuses such a bundle as a whole.
+	// Repeats says that the ConfigMap has one more than once. Envoy was reported to refuse such a bundle as a whole
+	// (envoyproxy/gateway 8847), and kube-apiserver refuses it as a ClusterTrustBundle.
 	Repeats bool
 	// Stores are the trust stores that the ConfigMap must also have, ordered by key.
 	Stores []TrustStore

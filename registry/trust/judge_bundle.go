@@ -45,8 +45,7 @@ func (j *judge) judgeBundle() {
 	j.judgeSuperseded(old, b)
 }
 
-// judgeRepetition refuses a repeated anchor. BoringSSL (Envoy, gRPC) refuses such a bundle as a whole, and so does
-// kube-apiserver as a ClusterTrustBundle.
+// judgeRepetition refuses a repeated anchor (Bundle.Repeats).
 func (j *judge) judgeRepetition(object string, before, after bool) {
 	if after && !before {
 		j.refuse(NeverEmpty, object, nil, "it would have an anchor more than once: some verifiers refuse all of it", "write each anchor once")

@@ -75,7 +75,7 @@ func (a *decision) lostAnchor() *pki.Certificate {
 		if !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable()) {
 			return active
 		}
-	case !a.d.Bundle.Present:
+	case len(a.d.Bundle.Anchors) == 0:
 		if former := a.formerUnlessAhead(); len(former) > 0 {
 			return former[0]
 		}

@@ -79,8 +79,7 @@ func TestAnchorsBesideComeFirst(t *testing.T) {
 	}
 }
 
-// TestRepeatedAnchors: BoringSSL refuses a bundle that has an anchor twice. What was written so past the guard is
-// written again: the bundle, and ca.crt of a leaf.
+// TestRepeatedAnchors: what has an anchor twice, past the guard, is written again: the bundle, and ca.crt of a leaf.
 func TestRepeatedAnchors(t *testing.T) {
 	for object, repeat := range map[string]func(*world){
 		"bundle": func(w *world) { w.d.Bundle.Repeats = true },

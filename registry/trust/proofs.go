@@ -128,8 +128,8 @@ func (a *proofs) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
 		}
 		switch {
 		case l == nil:
-		case a.ahead(l.Created):
-			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(
+		case a.ahead(l.Created) && !l.Unnamed:
+			return proof{reason: ReasonAnchorNotLoaded, until: l.Created.Add(-maxClockSkew), message: fmt.Sprintf(
 				"holds Secret/%[1]s, which a clock that was ahead created at %[2]s, so it is not known since when it could be loaded: delete Secret/%[1]s, and it is made anew",
 				name, l.Created.UTC().Format(time.RFC3339))}
 		case l.Created.After(published):

@@ -162,7 +162,7 @@ type Leaf struct {
 	// forEachNode makes one leaf for each selected node.
 	// +optional
 	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`
-	// commonName of the subject. Defaults to the smallest of the names and addresses.
+	// commonName of the subject. Defaults to the smallest of the names and addresses that fit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	CommonName string `json:"commonName,omitempty"`

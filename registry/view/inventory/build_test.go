@@ -187,7 +187,7 @@ func TestClaims(t *testing.T) {
 // none.
 func TestDerivedCommonNameFits(t *testing.T) {
 	long := strings.Repeat("a", 60) + ".web.svc"
-	for name, want := range map[string]string{"orders.web.svc": "orders.web.svc", long: ""} {
+	for name, want := range map[string]string{"orders.web.svc": "orders.web.svc", long: "", long + ", orders.web.svc": "orders.web.svc"} {
 		text := strings.Replace(webConfig, "    commonName: web-client\n    organizations: [system:web]\n", "    dnsNames: ["+name+"]\n", 1)
 		d := inventory.Build(sources(t, configuration("config", text))).Domain("web")
 		if got := d.Leaf("web-client").Policy.Profile.CommonName; got != want {

@@ -149,7 +149,7 @@ func nodeName(node *Node) string {
 var errNoAddress = errors.New("the node has no InternalIP")
 
 // profileFor builds the profile of a leaf, normalized, so that it compares with the profiles of certificates. A leaf
-// without a common name gets the smallest of its names and addresses, compared as text, if that fits.
+// without a common name gets the smallest of its names and addresses that fit, compared as text.
 func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	profile := withoutNames(cfg)
 	profile.CommonName = cfg.CommonName
@@ -165,10 +165,9 @@ func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	if err != nil {
 		return pki.Profile{}, err
 	}
-	if names := slices.Concat(profile.DNSNames, profile.IPAddresses); profile.CommonName == "" && len(names) > 0 {
-		if smallest := slices.Min(names); len(smallest) <= pki.MaxCommonName {
-			profile.CommonName = smallest
-		}
+	fitting := slices.DeleteFunc(slices.Concat(profile.DNSNames, profile.IPAddresses), func(name string) bool { return len(name) > pki.MaxCommonName })
+	if profile.CommonName == "" && len(fitting) > 0 {
+		profile.CommonName = slices.Min(fitting)
 	}
 	return profile, nil
 }

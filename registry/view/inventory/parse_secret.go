@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +79,8 @@ func parseAggregate(data map[string][]byte, certs *pki.Cache) *AggregateSecret {
 	return out
 }
 
-// parseAnchors reads the certificates of a bundle, each once. An empty bundle is no fault.
+// parseAnchors reads the certificates of a bundle, each once, and reports whether it repeats a CA. An empty bundle is no
+// fault.
 func parseAnchors(key string, data []byte, certs *pki.Cache) (anchors []*pki.Certificate, repeats bool, fault *Fault) {
 	list, err := certs.Chain(data)
 	switch {
@@ -88,6 +90,7 @@ func parseAnchors(key string, data []byte, certs *pki.Cache) (anchors []*pki.Cer
 		return nil, false, unparsable(key, err)
 	default:
 		anchors = pki.Distinct(list)
-		return anchors, len(anchors) < len(list), nil
+		cas := slices.DeleteFunc(slices.Clone(list), func(c *pki.Certificate) bool { return !c.IsCA })
+		return anchors, len(pki.Distinct(cas)) < len(cas), nil
 	}
 }

@@ -19,7 +19,7 @@ type LeafApplyConfiguration struct {
 	SecretName *string `json:"secretName,omitempty"`
 	// forEachNode makes one leaf for each selected node.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
-	// commonName of the subject. Defaults to the smallest of the names and addresses.
+	// commonName of the subject. Defaults to the smallest of the names and addresses that fit.
 	CommonName *string `json:"commonName,omitempty"`
 	// organizations of the subject.
 	Organizations []string `json:"organizations,omitempty"`
