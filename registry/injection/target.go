@@ -110,10 +110,7 @@ func entryOf(name string, at place) Entry {
 	out := Entry{Name: name, place: at}
 	data, err := at.read()
 	if err == nil && len(data) > 0 {
-		if out.Anchors, err = pki.ParseBundle(data); err == nil {
-			all, _ := pki.ParseChain(data) // The same bytes parse again.
-			out.Repeats = len(out.Anchors) < len(all)
-		}
+		out.Anchors, out.Repeats, err = pki.ParseAnchors(data)
 	}
 	if err != nil {
 		out.Fault = err.Error()

@@ -20,14 +20,21 @@ func ParseChain(data []byte) ([]*Certificate, error) {
 // ParseBundle reads the trust anchors of a PEM. Unlike ParseChain, it returns ErrEmptyBundle for a PEM without
 // certificates, and returns a duplicate once, at its first place.
 func ParseBundle(data []byte) ([]*Certificate, error) {
+	anchors, _, err := ParseAnchors(data)
+	return anchors, err
+}
+
+// ParseAnchors is ParseBundle, and reports whether the PEM has duplicates.
+func ParseAnchors(data []byte) (anchors []*Certificate, repeats bool, err error) {
 	certs, err := ParseChain(data)
 	if errors.Is(err, ErrNoCertificate) {
-		return nil, ErrEmptyBundle
+		return nil, false, ErrEmptyBundle
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return Distinct(certs), nil
+	anchors = Distinct(certs)
+	return anchors, len(anchors) < len(certs), nil
 }
 
 // EncodeCertificates writes the certificates as a PEM, in the given order. Without certificates it returns no bytes.

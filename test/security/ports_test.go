@@ -20,6 +20,11 @@ import (
 // serveAccount is the user of serve. Requests of the controller do not count: it works in the namespaces meanwhile.
 const serveAccount = "system:serviceaccount:" + installation.Namespace + ":certrotation-serve"
 
+// ofAnyServer returns a client of processes at their own ports, whatever their certificates are.
+func ofAnyServer() *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+}
+
 // attackPorts asks both processes, at their own ports and without credentials, what they know of a namespace.
 func attackPorts(t *testing.T, w *world) string {
 	namespace := w.honest(t)
@@ -28,7 +33,7 @@ func attackPorts(t *testing.T, w *world) string {
 		"kind":{"group":"","version":"v1","kind":"Secret"},"resource":{"group":"","version":"v1","resource":"secrets"},
 		"namespace":%q,"name":"pki-server","oldObject":{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/tls","metadata":{"name":"pki-server","namespace":%q}}}}`,
 		namespace, namespace)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // any server
+	client := ofAnyServer()
 	type question struct{ method, url, body string }
 	var questions []question
 	for _, url := range w.serve(t) {

@@ -5,7 +5,6 @@ package security
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
@@ -97,7 +96,7 @@ func (w *world) metrics(t *testing.T, namespace string) string {
 	if _, err := w.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // any server
+	client := ofAnyServer()
 	var all strings.Builder
 	for _, url := range slices.Concat(w.serve(t), w.controller(t)) {
 		eventually(t, url+" shows its metrics", func(ctx context.Context) error {

@@ -90,7 +90,10 @@ func parseAnchors(key string, data []byte, certs *pki.Cache) (anchors []*pki.Cer
 		return nil, false, unparsable(key, err)
 	default:
 		anchors = pki.Distinct(list)
-		cas := slices.DeleteFunc(slices.Clone(list), func(c *pki.Certificate) bool { return !c.IsCA })
-		return anchors, len(pki.Distinct(cas)) < len(cas), nil
+		if len(anchors) < len(list) {
+			cas := slices.DeleteFunc(slices.Clone(list), func(c *pki.Certificate) bool { return !c.IsCA })
+			repeats = len(pki.Distinct(cas)) < len(cas)
+		}
+		return anchors, repeats, nil
 	}
 }
