@@ -12,6 +12,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -33,7 +34,7 @@ func (m *memoized) Namespace(namespace string) *inventory.Namespace {
 // server.
 func withLeaves(b *testing.B, clients int) *world {
 	w := newWorld(b)
-	spec, err := configv1alpha1.Load(&w.config.Spec, demo)
+	spec, err := load.Spec(&w.config.Spec, demo)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -76,7 +77,7 @@ func unloadable(e *edit[configv1alpha1.RotationConfiguration]) *trust.Problem {
 	if e.changed == nil {
 		return nil
 	}
-	if _, err := configv1alpha1.Load(&e.changed.Spec, e.request.Namespace); err != nil {
+	if _, err := load.Spec(&e.changed.Spec, e.request.Namespace); err != nil {
 		return &trust.Problem{
 			Object:  fmt.Sprintf("%s/%s", inventory.ConfigurationKind, e.name),
 			Reason:  inventory.ReasonInvalidConfiguration,

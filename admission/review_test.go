@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
@@ -243,7 +244,7 @@ func TestReview(t *testing.T) {
 // explicit returns the preset's domain written out, without some of its leaves.
 func explicit(without ...string) *configv1alpha1.RotationConfiguration {
 	c := configuration("a", "b")
-	loaded, err := configv1alpha1.Load(&c.Spec, demo)
+	loaded, err := load.Spec(&c.Spec, demo)
 	if err != nil {
 		panic(err)
 	}

@@ -58,7 +58,7 @@ kube::codegen::gen_client \
 
 go build -C "${CODEGEN}" -o "${GOBIN}/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
 mkdir -p "${ROOT}/manifests/crds"
-"${GOBIN}/controller-gen" crd "paths=${ROOT}/apis/config/..." "output:crd:dir=${ROOT}/manifests/crds"
+"${GOBIN}/controller-gen" crd "paths=${ROOT}/apis/config/v1alpha1" "output:crd:dir=${ROOT}/manifests/crds"
 
 mkdir -p "${ROOT}/manifests/components/prometheus-operator"
 cat - <(sed '/^#/d; s/^/  /' "${SCRIPT_ROOT}/manifests/alerts/rules.yaml") >"${ROOT}/manifests/components/prometheus-operator/rules.yaml" <<'EOF'

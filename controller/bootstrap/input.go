@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/apis/document"
 	"certrotation.dev/registry/trust"
@@ -108,7 +109,7 @@ func (in *Input) addConfiguration(kind string, text []byte) error {
 	case classKind:
 		return in.addKnown(text, &configv1alpha1.StaticPodClass{})
 	case configv1alpha1.Kind:
-		configuration, err := configv1alpha1.Decode(text)
+		configuration, err := load.Decode(text)
 		if err != nil {
 			return err
 		}

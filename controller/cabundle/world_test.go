@@ -22,6 +22,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/injection"
@@ -122,7 +123,7 @@ func newWorld(t rapid.TB, at time.Time) *world {
 	w := &world{t: t, clock: testclock.NewFakeClock(at)}
 	w.api = apifake.New(t, w.clock)
 	w.watchRequests()
-	cfg, err := configv1alpha1.Decode([]byte(webConfig))
+	cfg, err := load.Decode([]byte(webConfig))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/orphan"
@@ -85,7 +86,7 @@ func newWorld(t testing.TB) *world {
 	w.api = apifake.New(t, clock.RealClock{})
 	w.api.Admit, w.api.Stored = w.preconditioned, w.note
 	w.become("a", "b")
-	configuration, err := configv1alpha1.Decode([]byte(config))
+	configuration, err := load.Decode([]byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 )
@@ -63,7 +64,7 @@ func (c *Controller) unasked(ctx context.Context, k key) (trust.CopyVerdict, str
 
 // asksFor reports whether a configuration asks for a copy. It returns an error if the configuration cannot be read.
 func asksFor(cfg *configv1alpha1.RotationConfiguration, k key) (bool, error) {
-	spec, err := configv1alpha1.Load(&cfg.Spec, k.from)
+	spec, err := load.Spec(&cfg.Spec, k.from)
 	if err != nil {
 		return false, err
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/pki"
@@ -112,7 +113,7 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 
 func configuration(t testing.TB, text string) *configv1alpha1.RotationConfiguration {
 	t.Helper()
-	cfg, err := configv1alpha1.Decode([]byte(text))
+	cfg, err := load.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/apis/config/load"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
@@ -56,7 +56,7 @@ type cluster struct {
 func newCluster(t *testing.T, now time.Time) *cluster {
 	t.Helper()
 	a := &cluster{t: t, now: now, api: apifake.New(t, testclock.NewFakePassiveClock(now))}
-	cfg, err := configv1alpha1.Decode([]byte(etcdConfig))
+	cfg, err := load.Decode([]byte(etcdConfig))
 	a.must(err)
 	cfg.Namespace = disktest.Namespace
 	a.put(cfg)

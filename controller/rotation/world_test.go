@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	testclock "k8s.io/utils/clock/testing"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/generated/clientset/versioned"
@@ -101,7 +102,7 @@ func newWorld(t testing.TB, config string) *world {
 
 func configuration(t testing.TB, text string) *configv1alpha1.RotationConfiguration {
 	t.Helper()
-	cfg, err := configv1alpha1.Decode([]byte(text))
+	cfg, err := load.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

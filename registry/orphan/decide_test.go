@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
@@ -82,7 +83,7 @@ func (w *world) configure(text string) {
 
 func (w *world) decode(text string) *configv1alpha1.RotationConfiguration {
 	w.t.Helper()
-	cfg, err := configv1alpha1.Decode([]byte(text))
+	cfg, err := load.Decode([]byte(text))
 	if err != nil {
 		w.t.Fatal(err)
 	}

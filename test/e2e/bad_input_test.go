@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/cluster"
@@ -139,7 +140,7 @@ func (s *system) namespace(t *testing.T, name string, labels map[string]string) 
 
 func configuration(t *testing.T, text string) *configv1alpha1.RotationConfiguration {
 	t.Helper()
-	cfg, err := configv1alpha1.Decode([]byte(text))
+	cfg, err := load.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

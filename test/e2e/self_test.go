@@ -73,8 +73,8 @@ func (s *system) uses() []use {
 	}
 }
 
-// load repeats each use ten times a second.
-type load struct {
+// steadyLoad repeats each use ten times a second.
+type steadyLoad struct {
 	mu sync.Mutex
 	// rounds counts the successful requests.
 	rounds   map[string]int
@@ -82,8 +82,8 @@ type load struct {
 	workers  sync.WaitGroup
 }
 
-func (s *system) startLoad(ctx context.Context) *load {
-	l := &load{rounds: map[string]int{}}
+func (s *system) startLoad(ctx context.Context) *steadyLoad {
+	l := &steadyLoad{rounds: map[string]int{}}
 	for _, u := range s.uses() {
 		l.rounds[u.name] = 0
 		l.workers.Go(func() { l.repeat(ctx, u) })
@@ -91,7 +91,7 @@ func (s *system) startLoad(ctx context.Context) *load {
 	return l
 }
 
-func (l *load) repeat(ctx context.Context, u use) {
+func (l *steadyLoad) repeat(ctx context.Context, u use) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -125,7 +125,7 @@ func isTimeout(err error) bool {
 }
 
 // succeeds waits until each use has succeeded ten more times.
-func (l *load) succeeds(t *testing.T) {
+func (l *steadyLoad) succeeds(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	before := maps.Clone(l.rounds)

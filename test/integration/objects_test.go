@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/apis/config/load"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -28,7 +28,7 @@ func makeNamespace(t *testing.T, client kubernetes.Interface, name string) {
 // configure creates a configuration from YAML.
 func configure(t *testing.T, client versioned.Interface, namespace, text string) {
 	t.Helper()
-	configuration, err := configv1alpha1.Decode([]byte(text))
+	configuration, err := load.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
@@ -40,7 +41,7 @@ spec:
 // configureAs creates a configuration with a client's account.
 func configureAs(t *testing.T, client versioned.Interface, namespace, text string) {
 	t.Helper()
-	configuration, err := configv1alpha1.Decode([]byte(text))
+	configuration, err := load.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

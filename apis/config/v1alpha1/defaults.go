@@ -30,12 +30,14 @@ const (
 	DefaultStaticPodTimeout           = 5 * time.Minute
 	DefaultRevisionLimit        int32 = 5
 	DefaultQuorumTimeout              = 10 * time.Second
+	// DefaultTrustKey is the key of the anchors in a bundle of certrotation.
+	DefaultTrustKey = "ca-bundle.crt"
 	// DefaultStorePassword is the password of Java's own trust store.
 	DefaultStorePassword = "changeit"
 )
 
-// SetDefaults sets the optional fields of the explicit trust domains and of the rollout, in place. It keeps values
-// that are set, even invalid ones. A preset gets its defaults when it is expanded: some depend on the namespace.
+// SetDefaults sets the optional fields of the explicit trust domains and of the rollout, in place. A preset gets its
+// defaults when it is expanded: some depend on the namespace.
 func SetDefaults(spec *RotationConfigurationSpec) {
 	for i := range spec.TrustDomains {
 		domain := &spec.TrustDomains[i]
@@ -129,9 +131,6 @@ func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration, jitter in
 // leafValidity returns the default validity of the leaves of a signer. It is at most the validity of the signer,
 // so that an operator can shorten the validity of the signer alone.
 func leafValidity(signer IssuancePolicy) time.Duration {
-	if signer.Validity.Duration < durationBounds["validity"].least {
-		return DefaultLeafValidity
-	}
 	return min(DefaultLeafValidity, signer.Validity.Duration)
 }
 

@@ -114,6 +114,16 @@ func probeEvidence(probe TLSProbe) Evidence {
 	return Evidence{Kind: EvidenceTLSProbe, TLSProbe: &probe}
 }
 
+func TestStoreDefaults(t *testing.T) {
+	spec := validConfig()
+	spec.TrustDomains[0].Bundle.AdditionalFormats = &AdditionalFormats{PKCS12: &TrustStore{Key: "a"}, JKS: &TrustStore{Key: "b", Password: "own words"}}
+	SetDefaults(spec)
+	formats := spec.TrustDomains[0].Bundle.AdditionalFormats
+	if formats.PKCS12.Password != "changeit" || formats.JKS.Password != "own words" {
+		t.Errorf("passwords %q and %q", formats.PKCS12.Password, formats.JKS.Password)
+	}
+}
+
 func TestAddToScheme(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {

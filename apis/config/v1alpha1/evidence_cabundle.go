@@ -26,12 +26,8 @@ type CABundleEvidence struct {
 // caBundleEvidence: the objects by whose caBundle kube-apiserver verifies.
 func caBundleEvidence() evidenceType {
 	return evidenceType{
-		kind: EvidenceCABundle, parameters: func(e *Evidence) bool { return e.CABundle != nil }, name: "caBundle",
-		missing: "nothing observes when a kube-apiserver begins to verify by what was written: say after which minimumDelay it does",
-		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
-			return validateDuration(&party.Evidence.CABundle.MinimumDelay, at.Child("caBundle"), "minimumDelay")
-		},
-		validateMembers: validateTargetMembers,
+		kind:     EvidenceCABundle,
+		validate: validateTargetMembers,
 		unseen: func(party string, leaf *Leaf) string {
 			if slices.Contains(leaf.Usages, ServerAuth) {
 				return ""
@@ -41,21 +37,11 @@ func caBundleEvidence() evidenceType {
 	}
 }
 
-// validateTargetMembers validates a party with the evidence caBundle. Its members are the objects of injectInto of
-// the bundle, each named KIND.NAME, and they present nothing.
-func validateTargetMembers(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
+// validateTargetMembers validates the members of a party with the evidence caBundle: the objects of injectInto of the
+// bundle, each named KIND.NAME.
+func validateTargetMembers(party *RelyingParty, domain *declaredDomain, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	forbid := func(set bool, name string) {
-		if set {
-			errs = append(errs, field.Forbidden(path.Child(name), "the members of a party with the evidence caBundle are the objects of injectInto "+
-				"of the bundle, which present nothing"))
-		}
-	}
-	forbid(party.ForEachNode != nil, "forEachNode")
-	forbid(party.Pods != nil, "pods")
-	forbid(len(party.Members) > 0, "members")
-	forbid(len(party.Presents) > 0, "presents")
-	kind := path.Child("evidence", "kind")
+	kind := at.Child("kind")
 	if !slices.ContainsFunc(domain.targets, func(t InjectionTarget) bool { return t.Kind.VerifiedByAPIServer() }) {
 		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, "is seen on the objects of injectInto of the bundle, which names none: "+
 			"name there the objects by whose caBundle kube-apiserver verifies"))

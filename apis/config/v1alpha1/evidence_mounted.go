@@ -41,15 +41,11 @@ type MountedEvidence struct {
 // mountedEvidence: the immutable objects that pods mount.
 func mountedEvidence() evidenceType {
 	return evidenceType{
-		kind: EvidenceMounted, parameters: func(e *Evidence) bool { return e.Mounted != nil },
-		name: "mounted", missing: "the kind mounted needs the volumes of the pods: trustVolume shows their anchors, leafVolumes their leaves",
-		validate: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
-			return seenOnPods(party, at.Child("kind"))
-		},
-		validateParameters: validateMounted,
+		kind:     EvidenceMounted,
+		validate: validateMounted,
 		setDefaults: func(party *RelyingParty) {
-			if files := party.Evidence.Mounted; files != nil && files.TrustVolume != "" {
-				files.TrustKey = cmp.Or(files.TrustKey, anchorsKey)
+			if files := party.Evidence.Mounted; files.TrustVolume != "" {
+				files.TrustKey = cmp.Or(files.TrustKey, DefaultTrustKey)
 			}
 		},
 	}
@@ -75,23 +71,10 @@ func validateMounted(party *RelyingParty, domain *declaredDomain, at *field.Path
 		errs = append(errs, field.Forbidden(leaves, "the party presents nothing"))
 	}
 	if files.TrustVolume != "" {
-		errs = append(errs, validateVolume(files.TrustVolume, trusts)...)
-	}
-	if files.TrustKey != "" && files.TrustVolume == "" {
-		errs = append(errs, field.Forbidden(path.Child("trustKey"), "it is a key of what trustVolume shows"))
+		errs = append(errs, validateLabelName(files.TrustVolume, trusts)...)
 	}
 	if files.TrustKey != "" {
-		for _, message := range validation.IsConfigMapKey(files.TrustKey) {
-			errs = append(errs, field.Invalid(path.Child("trustKey"), files.TrustKey, message))
-		}
+		errs = append(errs, invalid(path.Child("trustKey"), files.TrustKey, validation.IsConfigMapKey(files.TrustKey))...)
 	}
-	return append(errs, validateSet(files.LeafVolumes, leaves, validateVolume)...)
-}
-
-func validateVolume(name string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range validation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path, name, message))
-	}
-	return errs
+	return append(errs, validateEach(files.LeafVolumes, leaves, validateLabelName)...)
 }

@@ -3,10 +3,7 @@
 
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RenewedEvidence are the parameters of the kind renewed.
 type RenewedEvidence struct {
@@ -18,30 +15,7 @@ type RenewedEvidence struct {
 	MinimumDelay metav1.Duration `json:"minimumDelay"`
 }
 
-// gracePeriodEvidence: a time after the publication.
-func gracePeriodEvidence() evidenceType {
-	return evidenceType{
-		kind: EvidenceGracePeriod, parameters: func(e *Evidence) bool { return e.GracePeriod != nil },
-		name: "gracePeriod", missing: "the kind gracePeriod needs one",
-		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
-			return validateDuration(party.Evidence.GracePeriod, at, "gracePeriod")
-		},
-	}
-}
-
 // renewedEvidence: a time after the renewal of the leaves that a party presents.
 func renewedEvidence() evidenceType {
-	return evidenceType{
-		kind: EvidenceRenewed, byRenewal: true, parameters: func(e *Evidence) bool { return e.Renewed != nil },
-		name: "renewed", missing: "nothing observes that a renewed leaf is presented: say after which minimumDelay it is",
-		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
-			return validateDuration(&party.Evidence.Renewed.MinimumDelay, at.Child("renewed"), "minimumDelay")
-		},
-		validateMembers: func(party *RelyingParty, _ *declaredDomain, path *field.Path) field.ErrorList {
-			if len(party.Presents) > 0 {
-				return nil
-			}
-			return field.ErrorList{field.Required(path.Child("presents"), "the evidence renewed is seen on the leaves that the party presents")}
-		},
-	}
+	return evidenceType{kind: EvidenceRenewed, byRenewal: true}
 }

@@ -94,17 +94,8 @@ type ProbeEndpoint struct {
 // tlsProbeEvidence: what servers accept and present in handshakes.
 func tlsProbeEvidence() evidenceType {
 	return evidenceType{
-		kind: EvidenceTLSProbe, probed: true, parameters: func(e *Evidence) bool { return e.TLSProbe != nil },
-		name: "tlsProbe", missing: "the kind tlsProbe needs endpoints",
-		validate: func(party *RelyingParty, domain *declaredDomain, at *field.Path) field.ErrorList {
-			if !domain.verifiesAnything(party) || domain.verifiesClients(party) {
-				return nil
-			}
-			return field.ErrorList{field.Invalid(at.Child("kind"), party.Evidence.Kind, "a probe sees only whose client certificates a server accepts, and "+
-				"the party verifies no leaf with the usage ClientAuth: a server that asks for none says verifies: {nothing: true}, and what it "+
-				"verifies as a client is another party with evidence of another kind such as acknowledgement")}
-		},
-		validateParameters: validateProbe,
+		kind: EvidenceTLSProbe, probed: true,
+		validate: validateProbe,
 		validateLeaf: func(leaf *Leaf, path *field.Path) field.ErrorList {
 			if len(leaf.Usages) == 0 || slices.Contains(leaf.Usages, ServerAuth) {
 				return nil
@@ -124,9 +115,6 @@ func tlsProbeEvidence() evidenceType {
 
 func setProbeDefaults(party *RelyingParty) {
 	probe := party.Evidence.TLSProbe
-	if probe == nil {
-		return
-	}
 	probe.Proof = cmp.Or(probe.Proof, ProofAcceptableAuthorities)
 	setDefault(&probe.Interval, DefaultProbeInterval)
 	setDefault(&probe.Timeout, DefaultProbeTimeout)
@@ -141,22 +129,17 @@ func setProbeDefaults(party *RelyingParty) {
 	}
 }
 
-// validateProbe expects a probe, with defaults, of a party with evidence of any kind.
 func validateProbe(party *RelyingParty, domain *declaredDomain, at *field.Path) field.ErrorList {
 	path := at.Child("tlsProbe")
 	probe, endpoints := party.Evidence.TLSProbe, path.Child("endpoints")
 	var errs field.ErrorList
-	switch {
-	case party.Pods != nil && len(probe.Endpoints) > 0:
-		errs = append(errs, field.Forbidden(endpoints, "pods are probed at their own addresses: give pods.containerPort or pods.portName"))
-	case party.Pods == nil && len(probe.Endpoints) == 0:
-		errs = append(errs, field.Required(endpoints, "at least one for each member"))
+	if domain.verifiesAnything(party) && !domain.verifiesClients(party) {
+		errs = append(errs, field.Invalid(at.Child("kind"), party.Evidence.Kind, "a probe sees only whose client certificates a server accepts, and "+
+			"the party verifies no leaf with the usage ClientAuth: a server that asks for none says verifies: {nothing: true}, and what it "+
+			"verifies as a client is another party with evidence of another kind such as acknowledgement"))
 	}
 	seen := sets.New[ProbeEndpoint]()
 	for i, endpoint := range probe.Endpoints {
-		if party.Pods != nil {
-			break
-		}
 		item := endpoints.Index(i)
 		key := ProbeEndpoint{Member: endpoint.Member, Address: endpoint.Address, ServerName: endpoint.ServerName}
 		if seen.Has(key) {
@@ -171,9 +154,11 @@ func validateProbe(party *RelyingParty, domain *declaredDomain, at *field.Path) 
 	}
 	errs = append(errs, validateServerName(probe.ServerName, path.Child("serverName"))...)
 	errs = append(errs, validateClientLeaf(probe.ClientLeaf, domain, path.Child("clientLeaf"))...)
-	errs = append(errs, validateProof(party, domain, path.Child("proof"))...)
-	errs = append(errs, validateDuration(probe.Interval, path, "interval")...)
-	return append(errs, validateDuration(probe.Timeout, path, "timeout")...)
+	if probe.Proof == ProofHandshake && !domain.verifiesClients(party) {
+		errs = append(errs, field.Invalid(path.Child("proof"), probe.Proof, "needs a leaf with the usage ClientAuth that the party verifies: the "+
+			"probe presents one like it"))
+	}
+	return errs
 }
 
 func validateProbeEndpoint(party *RelyingParty, endpoint *ProbeEndpoint, domain *declaredDomain, path *field.Path) field.ErrorList {
@@ -231,9 +216,7 @@ func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.Err
 	var errs field.ErrorList
 	for _, member := range members {
 		if presented[member] == nil {
-			if len(endpoints) > 0 {
-				errs = append(errs, field.Required(path, fmt.Sprintf("the member %s has no endpoint", member)))
-			}
+			errs = append(errs, field.Required(path, fmt.Sprintf("the member %s has no endpoint", member)))
 			continue
 		}
 		for _, leaf := range party.Presents {
@@ -247,27 +230,9 @@ func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.Err
 	return errs
 }
 
-// validateProof refuses what a probe cannot observe: a server shows only which client certificates it accepts.
-func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
-	switch proof := party.Evidence.TLSProbe.Proof; proof {
-	case ProofHandshake:
-		if !domain.verifiesClients(party) {
-			return field.ErrorList{field.Invalid(path, proof, "needs a leaf with the usage ClientAuth that the party verifies: the "+
-				"probe presents one like it")}
-		}
-	case ProofAcceptableAuthorities:
-	default:
-		return field.ErrorList{field.NotSupported(path, proof, []ProbeProof{ProofAcceptableAuthorities, ProofHandshake})}
-	}
-	return nil
-}
-
 // validateAddress accepts the placeholder only as the whole host, because an address replaces it, which may be of
 // IPv6.
 func validateAddress(address string, forEachNode bool, path *field.Path) field.ErrorList {
-	if address == "" {
-		return field.ErrorList{field.Required(path, "host:port")}
-	}
 	if host, _, err := net.SplitHostPort(address); err == nil && ofService(host) {
 		return field.ErrorList{field.Invalid(path, address, "is the name of a Service"+speaksForOthers)}
 	}

@@ -6,9 +6,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -56,11 +54,8 @@ const (
 // workloadRolloutEvidence: what pods started with.
 func workloadRolloutEvidence() evidenceType {
 	return evidenceType{
-		kind: EvidenceWorkloadRollout, parameters: func(e *Evidence) bool { return e.WorkloadRollout != nil }, name: "workloadRollout",
-		validate: validateStart,
-		validateParameters: func(party *RelyingParty, _ *declaredDomain, at *field.Path) field.ErrorList {
-			return validateWorkloadRollout(party.Evidence.WorkloadRollout, at.Child("workloadRollout"))
-		},
+		kind:         EvidenceWorkloadRollout,
+		validate:     validateStart,
 		validateLeaf: validateStartLeaf,
 		setDefaults: func(party *RelyingParty) {
 			if party.Evidence.WorkloadRollout == nil {
@@ -79,15 +74,20 @@ func workloadRolloutEvidence() evidenceType {
 // most 63 characters.
 const maxContentName = 63
 
-// workloadKinds in the order in which they are offered.
-var workloadKinds = []WorkloadKind{Deployment, StatefulSet, DaemonSet}
-
-// validateStart requires pods, and a bundle whose name fits into an annotation of their template.
+// validateStart requires that the name of the bundle fits into an annotation of the template of the pods.
 func validateStart(party *RelyingParty, domain *declaredDomain, at *field.Path) field.ErrorList {
-	kind := at.Child("kind")
-	errs := seenOnPods(party, kind)
+	var errs field.ErrorList
 	if domain.verifiesAnything(party) && len(domain.bundle) > maxContentName {
-		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, unnamable("ConfigMap", domain.bundle)))
+		errs = append(errs, field.Invalid(at.Child("kind"), party.Evidence.Kind, unnamable("ConfigMap", domain.bundle)))
+	}
+	known := map[Workload]bool{}
+	for i, workload := range party.Evidence.WorkloadRollout.Workloads {
+		item := at.Child("workloadRollout", "workloads").Index(i)
+		errs = append(errs, validateName(workload.Name, item.Child("name"))...)
+		if known[workload.Workload] {
+			errs = append(errs, field.Duplicate(item, workload.Workload))
+		}
+		known[workload.Workload] = true
 	}
 	return errs
 }
@@ -109,29 +109,4 @@ func validateStartLeaf(leaf *Leaf, path *field.Path) field.ErrorList {
 func unnamable(kind, name string) string {
 	return fmt.Sprintf("pods name what they start with in annotations, and none can end with the name of %s/%s, which has more than %d characters",
 		kind, name, maxContentName)
-}
-
-func validateWorkloadRollout(rollout *WorkloadRollout, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if rollout.StartGate != StartGateRequired && rollout.StartGate != StartGateAssumed {
-		errs = append(errs, field.NotSupported(path.Child("startGate"), rollout.StartGate, []StartGate{StartGateRequired, StartGateAssumed}))
-	}
-	known := map[Workload]bool{}
-	for i, workload := range rollout.Workloads {
-		at := path.Child("workloads").Index(i)
-		if !slices.Contains(workloadKinds, workload.Kind) {
-			errs = append(errs, field.NotSupported(at.Child("kind"), workload.Kind, workloadKinds))
-		}
-		for _, message := range validation.IsDNS1123Subdomain(workload.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), workload.Name, message))
-		}
-		if known[workload.Workload] {
-			errs = append(errs, field.Duplicate(at, workload.Workload))
-		}
-		known[workload.Workload] = true
-		if workload.Quorum != nil && workload.Kind != StatefulSet {
-			errs = append(errs, field.Forbidden(at.Child("quorum"), "is for a StatefulSet whose pods are the members of an etcd cluster"))
-		}
-	}
-	return errs
 }

@@ -146,11 +146,7 @@ func (k *kubeadmEtcd) probed(name, port, presents string) RelyingParty {
 func validateKubeadmEtcd(params *KubeadmEtcdPreset, path *field.Path) field.ErrorList {
 	errs := validateSelector(params.NodeSelector, path.Child("nodeSelector"))
 	if params.ClassName != "" {
-		errs = append(errs, validateClassName(params.ClassName, path.Child("className"))...)
+		errs = append(errs, validateName(params.ClassName, path.Child("className"))...)
 	}
-	errs = append(errs, validateStrategy(params.Strategy, path.Child("strategy"))...)
-	errs = append(errs, validateSet(params.Clients, path.Child("clients"), validateLabelName)...)
-	errs = append(errs, validateKey(params.Key, path.Child("key"))...)
-	errs = append(errs, validateDuration(params.SignerValidity, path, "signerValidity")...)
-	return append(errs, validateDuration(params.LeafValidity, path, "leafValidity")...)
+	return append(errs, validateEach(params.Clients, path.Child("clients"), validateLabelName)...)
 }

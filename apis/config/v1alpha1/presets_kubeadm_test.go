@@ -19,16 +19,13 @@ func kubeadmPreset(mutate func(*KubeadmEtcdPreset)) *RotationConfigurationSpec {
 
 func TestValidateKubeadmEtcd(t *testing.T) {
 	const params = "spec.preset.kubeadmEtcd"
-	d := readDefinition(t, "rotationconfigurations")
 	for _, test := range []struct {
 		name string
 		spec *RotationConfigurationSpec
 		want []string
-		// admitted is set if the schema cannot refuse it.
-		admitted bool
 	}{
-		{name: "no parameters", spec: &RotationConfigurationSpec{Preset: &Preset{Name: PresetKubeadmEtcd}}, admitted: true},
-		{name: "some", spec: kubeadmPreset(func(p *KubeadmEtcdPreset) { p.Clients, p.Key = []string{"prometheus"}, ECDSAP256 }), admitted: true},
+		{name: "no parameters", spec: &RotationConfigurationSpec{Preset: &Preset{Name: PresetKubeadmEtcd}}},
+		{name: "some", spec: kubeadmPreset(func(p *KubeadmEtcdPreset) { p.Clients, p.Key = []string{"prometheus"}, ECDSAP256 })},
 		{
 			name: "parameters of another preset",
 			spec: func() *RotationConfigurationSpec {
@@ -36,35 +33,28 @@ func TestValidateKubeadmEtcd(t *testing.T) {
 				out.Preset.Name = PresetOpenShiftEtcd
 				return out
 			}(),
-			want: []string{"FieldValueForbidden " + params},
+			want: []string{"FieldValueInvalid spec.preset"},
 		},
 		{
 			name: "names that are none",
 			spec: kubeadmPreset(func(p *KubeadmEtcdPreset) {
 				p.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
-				p.ClassName, p.Clients, p.Key, p.Strategy, p.LeafValidity = "A", []string{"a.b"}, "DSA", "Luck", duration(0)
+				p.ClassName, p.Clients = "A", []string{"a.b"}
 			}),
-			want: []string{
-				"FieldValueInvalid " + params + ".nodeSelector.matchLabels", "FieldValueInvalid " + params + ".className",
-				"FieldValueNotSupported " + params + ".strategy", "FieldValueInvalid " + params + ".clients[0]",
-				"FieldValueNotSupported " + params + ".key", "FieldValueInvalid " + params + ".leafValidity",
-			},
+			want: []string{"FieldValueInvalid " + params + ".nodeSelector.matchLabels", "FieldValueInvalid " + params + ".className", "FieldValueInvalid " + params + ".clients[0]"},
 		},
 		{
 			name: "a rollout besides",
 			spec: &RotationConfigurationSpec{Preset: &Preset{Name: PresetKubeadmEtcd}, Rollout: &Rollout{StaticPod: &StaticPodRollout{
 				Name: "x", ClassName: "x", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}, ConfigMapNames: []string{"c"},
 			}}},
-			want: []string{"FieldValueForbidden spec.rollout"}, admitted: true,
+			want: []string{"FieldValueForbidden spec.rollout"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			errs := Validate(test.spec, KubeadmNamespace)
+			errs := refusals(t, test.spec, KubeadmNamespace)
 			if diff := cmp.Diff(test.want, summary(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs.ToAggregate())
-			}
-			if errs := d.judge(t, configuration(test.spec)); (len(errs) == 0) != test.admitted {
-				t.Errorf("the definition says %v", errs.ToAggregate())
 			}
 		})
 	}
@@ -78,10 +68,7 @@ func TestExpandKubeadmEtcd(t *testing.T) {
 		p.Clients = []string{"prometheus"}
 	})
 	before := spec.DeepCopy()
-	got, err := expand(spec, KubeadmNamespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expanded(t, spec, KubeadmNamespace)
 	type story struct{ Presents, Verifies []string }
 	domain, parties := &got.TrustDomains[0], map[string]story{}
 	for i := range domain.RelyingParties {

@@ -90,14 +90,10 @@ func openShiftCopies() []Copy {
 
 func validateOpenShiftEtcd(params *OpenShiftEtcdPreset, path *field.Path) field.ErrorList {
 	errs := validateSelector(params.NodeSelector, path.Child("nodeSelector"))
-	errs = append(errs, validateKey(params.Key, path.Child("key"))...)
-	errs = append(errs, validateSet(params.Clients, path.Child("clients"), validateName)...)
-	errs = append(errs, validateSet(params.MetricsClients, path.Child("metricsClients"), validateName)...)
-	errs = append(errs, validateDuration(params.SignerValidity, path, "signerValidity")...)
-	errs = append(errs, validateDuration(params.LeafValidity, path, "leafValidity")...)
+	errs = append(errs, validateEach(params.Clients, path.Child("clients"), validateName)...)
+	errs = append(errs, validateEach(params.MetricsClients, path.Child("metricsClients"), validateName)...)
 	if params.Rollout == nil {
 		return errs
 	}
-	errs = append(errs, validateClassName(params.Rollout.ClassName, path.Child("rollout", "className"))...)
-	return append(errs, validateStrategy(params.Rollout.Strategy, path.Child("rollout", "strategy"))...)
+	return append(errs, validateName(params.Rollout.ClassName, path.Child("rollout", "className"))...)
 }

@@ -89,15 +89,10 @@ func validateWebhookServer(params *WebhookServerPreset, path *field.Path) field.
 		errs = append(errs, field.TooLong(path.Child("name"), params.Name, maxCommonName-len("-server")))
 	}
 	errs = append(errs, invalid(path.Child("service"), params.Service, validation.IsDNS1035Label(cmp.Or(params.Service, names.prefix)))...)
-	errs = append(errs, validateSet(params.DNSNames, path.Child("dnsNames"), validateDNSName)...)
+	errs = append(errs, validateEach(params.DNSNames, path.Child("dnsNames"), validateDNSName)...)
 	if !slices.ContainsFunc(params.InjectInto, func(t InjectionTarget) bool { return t.Kind.VerifiedByAPIServer() }) {
 		errs = append(errs, field.Required(path.Child("injectInto"), "name the objects by whose caBundle kube-apiserver verifies the server"))
 	}
-	errs = append(errs, validateBundle(&Bundle{InjectInto: params.InjectInto}, path)...)
-	if params.MinimumDelay != nil {
-		errs = append(errs, validateDuration(params.MinimumDelay, path, "minimumDelay")...)
-	}
 	expanded := webhookPods(params, names, "")
-	errs = append(errs, validatePods(&expanded, path.Child("pods"))...)
-	return append(errs, validateKey(params.Key, path.Child("key"))...)
+	return append(errs, validatePods(&expanded, path.Child("pods"))...)
 }

@@ -40,7 +40,7 @@ type TrustStore struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
-	// +kubebuilder:validation:XValidation:rule="self != 'ca-bundle.crt' && self != 'superseded-contents' && self != '.' && self != '..'",message="must be a key other than ca-bundle.crt and superseded-contents"
+	// +kubebuilder:validation:XValidation:rule="self != 'ca-bundle.crt' && self != 'superseded-contents' && self != '.' && !self.startsWith('..')",message="must be a key other than ca-bundle.crt and superseded-contents, and not begin with two dots"
 	Key string `json:"key"`
 	// password of the trust store. Readers ask for one, but it protects nothing: anchors are public. Defaults to
 	// "changeit", as in Java.

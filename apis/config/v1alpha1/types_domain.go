@@ -153,6 +153,7 @@ const (
 
 // Leaf is an end-entity certificate, or one end-entity certificate for each node.
 // +kubebuilder:validation:XValidation:rule="has(self.forEachNode) == self.secretName.contains('{node}')",message="secretName contains {node} if, and only if, there is one for each node"
+// +kubebuilder:validation:XValidation:rule="has(self.commonName) && size(self.commonName) > 0 || has(self.dnsNames) && size(self.dnsNames) > 0 || has(self.ipAddresses) && size(self.ipAddresses) > 0 || has(self.nodeAddresses) && self.nodeAddresses",message="a leaf needs a commonName, a name or an address"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodeAddresses) || !self.nodeAddresses || has(self.forEachNode)",message="nodeAddresses only with forEachNode"
 type Leaf struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.

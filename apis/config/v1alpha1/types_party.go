@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -100,6 +101,9 @@ const (
 	EvidenceNone EvidenceKind = "none"
 )
 
+// MaxLease is the longest lease of an acknowledgement.
+const MaxLease = 720 * time.Hour
+
 // Evidence selects the kind of evidence for a relying party.
 // +kubebuilder:validation:XValidation:rule="has(self.tlsProbe) == (self.kind == 'tlsProbe')",message="tlsProbe are the parameters of the kind tlsProbe, which needs them"
 // +kubebuilder:validation:XValidation:rule="has(self.gracePeriod) == (self.kind == 'gracePeriod')",message="gracePeriod is the parameter of the kind gracePeriod, which needs it"
@@ -143,8 +147,8 @@ type Evidence struct {
 	Lease *metav1.Duration `json:"lease,omitempty"`
 	// reason explains why no evidence is needed, for the kind none.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="size(self.trim()) > 0",message="say why no evidence is needed: it is shown wherever the party counts"
 	Reason string `json:"reason,omitempty"`
 }
 

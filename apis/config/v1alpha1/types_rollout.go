@@ -12,6 +12,7 @@ const PodKey = "pod.yaml"
 func CompanionKey(companion string) string { return companion + ".yaml" }
 
 // Rollout brings ConfigMaps and Secrets to the nodes.
+// +kubebuilder:validation:XValidation:rule="has(self.staticPod)",message="staticPod is the only kind of rollout"
 type Rollout struct {
 	// staticPod brings them to the static pods of nodes.
 	// +optional
@@ -28,8 +29,7 @@ type StaticPodRollout struct {
 	Name string `json:"name"`
 	// nodeSelector selects the nodes that run the static pod. It must not be empty: that would select every node of
 	// the cluster.
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would take every node of the cluster"
 	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
 	// podConfigMapName is the ConfigMap with the manifest under the key pod.yaml, in which REVISION, NODE_NAME and
 	// NODE_IP are replaced. Defaults to NAME-pod.

@@ -15,9 +15,9 @@ import (
 // specPath is the root of all error paths.
 var specPath = field.NewPath("spec")
 
-// Validate returns all errors of the configuration of a namespace, with paths in the configuration as given. For a
-// preset that is not expanded, it checks the parameters, and that nothing else claims its objects. Missing
-// defaults are not errors. The configuration is not changed.
+// Validate returns what is wrong with the configuration of a namespace that the CustomResourceDefinition admits, with
+// paths in the configuration as given. It checks what the definition cannot say: names, references, what depends on
+// defaults, and what a preset expands to. The configuration is not changed. See package load, which asks both.
 func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	spec = spec.DeepCopy()
 	SetDefaults(spec)
@@ -27,8 +27,6 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 	v.ranges(spec.ServiceCIDRs, specPath.Child("serviceCIDRs"))
 	if spec.Preset != nil {
 		v.preset(spec, namespace)
-	} else if len(spec.TrustDomains) == 0 {
-		v.add(field.Required(specPath.Child("trustDomains"), "give a trust domain or a preset"))
 	}
 	for i := range spec.TrustDomains {
 		v.domain(&spec.TrustDomains[i], specPath.Child("trustDomains").Index(i))
@@ -95,7 +93,7 @@ func (v *validator) preset(spec *RotationConfigurationSpec, namespace string) {
 func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	before := len(v.errs)
 	v.add(validateName(domain.Name, path.Child("name"))...)
-	if domain.Name != "" && v.domains.Has(domain.Name) {
+	if v.domains.Has(domain.Name) {
 		v.add(field.Duplicate(path.Child("name"), domain.Name))
 	}
 	v.domains.Insert(domain.Name)
@@ -104,14 +102,6 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	v.add(validatePolicy(domain.Signer.Policy, path.Child("signer", "policy"))...)
 	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
 	v.bundles.Insert(domain.Bundle.ConfigMapName)
-	v.add(validateBundle(&domain.Bundle, path.Child("bundle"))...)
-	v.add(validateDuration(domain.StageDeadline, path, "stageDeadline")...)
-	if domain.ReissuePerMinute < 0 {
-		v.add(field.Invalid(path.Child("reissuePerMinute"), domain.ReissuePerMinute, "must not be negative"))
-	}
-	if domain.UnlistedLeaves != nil {
-		v.add(validateDuration(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves"), "drain")...)
-	}
 
 	declared := &declaredDomain{
 		leaves: make(map[string]*Leaf, len(domain.Leaves)), bundle: domain.Bundle.ConfigMapName, unlisted: domain.UnlistedLeaves != nil,
@@ -124,13 +114,8 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		v.leaves.Insert(leaf.SecretName)
 	}
 
-	names := sets.New[string]()
 	for i := range domain.RelyingParties {
 		party, partyPath := &domain.RelyingParties[i], path.Child("relyingParties").Index(i)
-		if party.Name != "" && names.Has(party.Name) {
-			v.add(field.Duplicate(partyPath.Child("name"), party.Name))
-		}
-		names.Insert(party.Name)
 		v.add(validateParty(party, declared, partyPath)...)
 		v.restarted = append(v.restarted, restartedOf(party, partyPath)...)
 		if typeOf(party.Evidence.Kind).rolledOut && party.ForEachNode != nil {
@@ -148,7 +133,7 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 
 // validateReleased requires names of Secrets that the domain no longer declares.
 func validateReleased(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
-	return validateSet(domain.ReleasedLeaves, path, func(name string, path *field.Path) field.ErrorList {
+	return validateEach(domain.ReleasedLeaves, path, func(name string, path *field.Path) field.ErrorList {
 		switch {
 		case declared.leaves[name] != nil:
 			return field.ErrorList{field.Invalid(path, name, "is one of leaves: remove it there first")}
@@ -161,7 +146,7 @@ func validateReleased(domain *TrustDomain, declared *declaredDomain, path *field
 
 // validateReleasedMembers requires names of the form PARTY/MEMBER, as in blockers.
 func validateReleasedMembers(names []string, path *field.Path) field.ErrorList {
-	return validateSet(names, path, func(name string, path *field.Path) field.ErrorList {
+	return validateEach(names, path, func(name string, path *field.Path) field.ErrorList {
 		if party, member, _ := strings.Cut(name, "/"); party == "" || member == "" {
 			return field.ErrorList{field.Invalid(path, name, "is not of the form PARTY/MEMBER, as in blockers")}
 		}

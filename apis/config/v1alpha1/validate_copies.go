@@ -19,12 +19,6 @@ func (v *validator) copy(c *Copy, namespace string, path *field.Path) {
 	case CopySecret:
 		kind = kindSecret
 		v.add(knownIn(v.leaves)(c.Name, path.Child("name"))...)
-	case "":
-		v.add(field.Required(path.Child("kind"), ""))
-		return
-	default:
-		v.add(field.NotSupported(path.Child("kind"), c.Kind, []CopyKind{CopyConfigMap, CopySecret}))
-		return
 	}
 	toNamespace, toName := cmp.Or(c.ToNamespace, namespace), cmp.Or(c.ToName, c.Name)
 	v.add(invalid(path.Child("toNamespace"), toNamespace, validation.IsDNS1123Label(toNamespace))...)

@@ -22,12 +22,6 @@ func TestValidateCoverage(t *testing.T) {
 	server, client := validConfig().TrustDomains[0].RelyingParties[0], validConfig().TrustDomains[0].RelyingParties[1]
 	runValidateCases(t, []validateCase{
 		{
-			name:   "no parties",
-			mutate: onWeb(),
-			want:   []string{"FieldValueRequired " + web + ".relyingParties"},
-			detail: "evidence: {kind: none, reason: ...}",
-		},
-		{
 			name: "only parties that verify nothing",
 			mutate: onWeb(noEvidence("a", LeafSelection{Nothing: true}, "web-server"),
 				noEvidence("b", LeafSelection{Nothing: true}, "web-client")),
@@ -72,15 +66,6 @@ func TestValidateCoverage(t *testing.T) {
 				onWeb(RelyingParty{Name: "kube-apiserver", Evidence: Evidence{Kind: EvidenceGracePeriod, GracePeriod: duration(time.Minute)}})(c)
 			},
 		},
-		{
-			name: "unlisted leaves and nobody",
-			mutate: func(c *RotationConfigurationSpec) {
-				c.Aggregate.Leaves = []string{"node-{node}"}
-				c.TrustDomains[0].Leaves, c.TrustDomains[0].UnlistedLeaves = nil, &UnlistedLeaves{Drain: *duration(time.Hour)}
-				onWeb()(c)
-			},
-			want: []string{"FieldValueRequired " + web + ".relyingParties"},
-		},
 	})
 }
 
@@ -111,6 +96,7 @@ func TestValidateReleasedLeaves(t *testing.T) {
 			detail: "remove it there first",
 		},
 		{name: "the signer", mutate: release("web-signer"), want: []string{"FieldValueInvalid " + released + "[0]"}},
-		{name: "one twice, and no name", mutate: release("a", "a", ""), want: []string{"FieldValueDuplicate " + released + "[1]", "FieldValueRequired " + released + "[2]"}},
+		{name: "one twice", mutate: release("a", "a"), want: []string{"FieldValueDuplicate " + released + "[1]"}},
+		{name: "no name", mutate: release(""), want: []string{"FieldValueInvalid " + released + "[0]"}},
 	})
 }

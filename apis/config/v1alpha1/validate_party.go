@@ -11,35 +11,25 @@ func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path
 	errs = append(errs, validatePresents(party, domain, path.Child("presents"))...)
 
 	errs = append(errs, validateSelector(party.ForEachNode, path.Child("forEachNode"))...)
-	if party.ForEachNode != nil && len(party.Members) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("members"), "the members are the nodes of forEachNode"))
-	}
 	if party.Pods != nil {
 		errs = append(errs, validatePods(party, path.Child("pods"))...)
 	}
-	if check := typeOf(party.Evidence.Kind).validateMembers; check != nil {
-		errs = append(errs, check(party, domain, path)...)
-	}
-	errs = append(errs, validateSet(party.Members, path.Child("members"), validateName)...)
+	errs = append(errs, validateEach(party.Members, path.Child("members"), validateName)...)
 	errs = append(errs, validateReporters(party.Reporters, path.Child("reporters"))...)
-	return append(errs, validateEvidence(party, domain, path.Child("evidence"))...)
+	if check := typeOf(party.Evidence.Kind).validate; check != nil {
+		errs = append(errs, check(party, domain, path.Child("evidence"))...)
+	}
+	return errs
 }
 
 func validateVerifies(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	verifies := party.Verifies
-	errs := validateSet(verifies.Usages, path.Child("usages"), validateUsage)
-	errs = append(errs, validateSet(verifies.Leaves, path.Child("leaves"), leafOf(domain))...)
-	switch {
-	case verifies.Nothing && (len(verifies.Usages) > 0 || len(verifies.Leaves) > 0):
-		errs = append(errs, field.Forbidden(path.Child("nothing"), "excludes usages and leaves"))
-	case verifies.Nothing && len(party.Presents) == 0:
-		errs = append(errs, field.Invalid(path.Child("nothing"), true, "a relying party that verifies nothing presents leaves"))
-	case verifies.Nothing || len(errs) > 0 || domain.verifiesAnything(party):
-	default:
-		errs = append(errs, field.Invalid(path, verifies, "no leaf of the domain has one of these usages and is one of these leaves: "+
-			"a party that verifies none says so with verifies: {nothing: true}, and presents some"))
+	errs := validateEach(verifies.Leaves, path.Child("leaves"), leafOf(domain))
+	if verifies.Nothing || len(errs) > 0 || domain.verifiesAnything(party) {
+		return errs
 	}
-	return errs
+	return append(errs, field.Invalid(path, verifies, "no leaf of the domain has one of these usages and is one of these leaves: "+
+		"a party that verifies none says so with verifies: {nothing: true}, and presents some"))
 }
 
 // leafOf validates references to leaves, by secretName.
@@ -53,7 +43,7 @@ func leafOf(domain *declaredDomain) func(string, *field.Path) field.ErrorList {
 }
 
 func validatePresents(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
-	errs := validateSet(party.Presents, path, leafOf(domain))
+	errs := validateEach(party.Presents, path, leafOf(domain))
 	hasNodes := party.ForEachNode != nil || party.Pods != nil || len(party.Members) > 0
 	for i, name := range party.Presents {
 		leaf := domain.leaves[name]

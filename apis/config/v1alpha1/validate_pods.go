@@ -9,80 +9,21 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func validatePods(party *RelyingParty, path *field.Path) field.ErrorList {
-	errs := validateChoice(party, path)
-	if party.ForEachNode != nil || len(party.Members) > 0 {
-		errs = append(errs, field.Forbidden(path, "the members are nodes, or they are named, or they are pods: only one of these"))
-	}
-	return append(errs, validatePodPort(party, path)...)
-}
-
-// seenOnPods requires pods: the evidence of the party is in their specs.
-func seenOnPods(party *RelyingParty, kind *field.Path) field.ErrorList {
-	if party.Pods != nil {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(kind, party.Evidence.Kind, "is seen on pods: the party needs pods")}
-}
-
-// validateChoice requires that the pods are selected by labels, or by a leaf that they mount.
-func validateChoice(party *RelyingParty, path *field.Path) field.ErrorList {
 	pods := party.Pods
-	if pods.Mounting == nil {
-		return validatePodSelector(&pods.Selector, path.Child("selector"))
-	}
-	if chooses(&pods.Selector) {
-		return field.ErrorList{field.Forbidden(path.Child("mounting"), "the pods are chosen by selector, or by what they mount: only one of these")}
-	}
-	if name := pods.Mounting.SecretName; !slices.Contains(party.Presents, name) {
-		return field.ErrorList{field.Invalid(path.Child("mounting", "secretName"), name,
-			"is no leaf that the party presents: name one of presents, as it is written there, or choose the pods by labels")}
-	}
-	return nil
-}
-
-// chooses reports whether a selector has any requirement.
-func chooses(selector *metav1.LabelSelector) bool {
-	return len(selector.MatchLabels)+len(selector.MatchExpressions) > 0
-}
-
-// validatePodSelector refuses a selector that matches every pod.
-func validatePodSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
-	errs := validateSelector(selector, path)
-	if !chooses(selector) {
-		errs = append(errs, field.Required(path, "an empty selector chooses every pod of the namespace: name labels of the pods that are meant"))
-	}
-	return errs
-}
-
-// validatePodPort requires a port if the pods are probed, and only then. Their addresses need no configuration.
-func validatePodPort(party *RelyingParty, path *field.Path) field.ErrorList {
-	pods, probed := party.Pods, typeOf(party.Evidence.Kind).probed
-	var errs field.ErrorList
-	switch {
-	case pods.ContainerPort != 0 && pods.PortName != "":
-		errs = append(errs, field.Forbidden(path.Child("portName"), "excludes containerPort"))
-	case probed && pods.ContainerPort == 0 && pods.PortName == "":
-		errs = append(errs, field.Required(path.Child("containerPort"), "the kind tlsProbe needs the port at which each pod is probed: containerPort, or portName"))
-	case !probed && (pods.ContainerPort != 0 || pods.PortName != "" || pods.ServerName != ""):
-		errs = append(errs, field.Forbidden(path, "containerPort, portName and serverName are for the kind tlsProbe"))
-	}
-	if pods.ContainerPort != 0 {
-		for _, message := range validation.IsValidPortNum(int(pods.ContainerPort)) {
-			errs = append(errs, field.Invalid(path.Child("containerPort"), pods.ContainerPort, message))
-		}
+	errs := validateSelector(&pods.Selector, path.Child("selector"))
+	if mounting := pods.Mounting; mounting != nil && !slices.Contains(party.Presents, mounting.SecretName) {
+		errs = append(errs, field.Invalid(path.Child("mounting", "secretName"), mounting.SecretName,
+			"is no leaf that the party presents: name one of presents, as it is written there, or choose the pods by labels"))
 	}
 	if pods.PortName != "" {
-		for _, message := range validation.IsValidPortName(pods.PortName) {
-			errs = append(errs, field.Invalid(path.Child("portName"), pods.PortName, message))
-		}
+		errs = append(errs, invalid(path.Child("portName"), pods.PortName, validation.IsValidPortName(pods.PortName))...)
 	}
-	if probed && len(party.Presents) > 1 {
+	if typeOf(party.Evidence.Kind).probed && len(party.Presents) > 1 {
 		errs = append(errs, field.Invalid(path, party.Presents, "a pod presents one leaf at its port: declare a relying party for each port"))
 	}
 	return append(errs, validateServerName(pods.ServerName, path.Child("serverName"))...)

@@ -5,7 +5,6 @@ package v1alpha1
 
 import (
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,7 +15,6 @@ import (
 const (
 	// maxAnnotationName bounds the names of the objects that an annotation of a template can name.
 	maxAnnotationName = 63
-	maxHostedClients  = 32
 	// maxLeafNames is the MaxItems of dnsNames and ipAddresses of a leaf.
 	maxLeafNames = 64
 )
@@ -34,50 +32,29 @@ func validateHostedEtcd(params *HostedEtcdPreset, namespace string, path *field.
 	}
 	errs = append(errs, invalid(path.Child("statefulSet"), h.params.StatefulSet, validation.IsDNS1123Label(h.params.StatefulSet))...)
 	errs = append(errs, validateName(h.params.Deployment, path.Child("deployment"))...)
-	if gates := []StartGate{StartGateRequired, StartGateAssumed}; !slices.Contains(gates, h.params.StartGate) {
-		errs = append(errs, field.NotSupported(path.Child("startGate"), params.StartGate, gates))
+	if h.params.ClientPort == h.params.PeerPort {
+		errs = append(errs, field.Invalid(path.Child("peerPort"), h.params.PeerPort, "is clientPort: etcd listens at two ports, with a CA each"))
 	}
-	errs = append(errs, validateHostedPorts(&h.params, path)...)
 	errs = append(errs, h.validateNames(params, path)...)
 	errs = append(errs, h.validatePods(path)...)
-	errs = append(errs, h.validateClients(path.Child("clients"))...)
-	return append(errs, validateKey(params.Key, path.Child("key"))...)
-}
-
-func validateHostedPorts(params *HostedEtcdPreset, path *field.Path) field.ErrorList {
-	client, peer := path.Child("clientPort"), path.Child("peerPort")
-	var errs field.ErrorList
-	for _, port := range []struct {
-		number int32
-		path   *field.Path
-	}{{params.ClientPort, client}, {params.PeerPort, peer}} {
-		for _, msg := range validation.IsValidPortNum(int(port.number)) {
-			errs = append(errs, field.Invalid(port.path, port.number, msg))
-		}
-	}
-	if params.ClientPort == params.PeerPort {
-		errs = append(errs, field.Invalid(peer, params.PeerPort, "is clientPort: etcd listens at two ports, with a CA each"))
-	}
-	return errs
+	return append(errs, h.validateClients(path.Child("clients"))...)
 }
 
 // validateNames validates the names and addresses of the leaves of the members.
 func (h *hostedEtcd) validateNames(params *HostedEtcdPreset, path *field.Path) field.ErrorList {
 	dnsNames, addresses := path.Child("dnsNames"), path.Child("ipAddresses")
-	errs := validateSet(params.Services, path.Child("services"), func(service string, path *field.Path) field.ErrorList {
-		return invalid(path, service, validation.IsDNS1123Label(service))
-	})
+	errs := validateEach(params.Services, path.Child("services"), validateLabelName)
 	if len(h.names) > maxLeafNames {
 		errs = append(errs, field.TooMany(dnsNames, len(h.names), maxLeafNames))
 	}
 	own := sets.New(h.names[:len(h.names)-len(params.DNSNames)]...)
-	errs = append(errs, validateSet(params.DNSNames, dnsNames, func(name string, path *field.Path) field.ErrorList {
+	errs = append(errs, validateEach(params.DNSNames, dnsNames, func(name string, path *field.Path) field.ErrorList {
 		if own.Has(name) {
 			return field.ErrorList{field.Invalid(path, name, "is there already, by services or as localhost")}
 		}
 		return validateDNSName(name, path)
 	})...)
-	return append(errs, validateSet(params.IPAddresses, addresses, func(address string, path *field.Path) field.ErrorList {
+	return append(errs, validateEach(params.IPAddresses, addresses, func(address string, path *field.Path) field.ErrorList {
 		if address == "127.0.0.1" || address == "::1" {
 			return field.ErrorList{field.Invalid(path, address, "is there already")}
 		}
@@ -88,8 +65,8 @@ func (h *hostedEtcd) validateNames(params *HostedEtcdPreset, path *field.Path) f
 // validatePods requires different pods for etcd and kube-apiserver: each has its own Secret and rollout.
 func (h *hostedEtcd) validatePods(path *field.Path) field.ErrorList {
 	members, apiServer := path.Child("memberSelector"), path.Child("apiServerSelector")
-	errs := validatePodSelector(h.params.MemberSelector, members)
-	errs = append(errs, validatePodSelector(h.params.APIServerSelector, apiServer)...)
+	errs := validateSelector(h.params.MemberSelector, members)
+	errs = append(errs, validateSelector(h.params.APIServerSelector, apiServer)...)
 	if len(errs) == 0 && sameSelector(h.params.MemberSelector, h.params.APIServerSelector) {
 		errs = append(errs, field.Invalid(apiServer, metav1.FormatLabelSelector(h.params.APIServerSelector), "chooses the pods of etcd"))
 	}
@@ -97,19 +74,10 @@ func (h *hostedEtcd) validatePods(path *field.Path) field.ErrorList {
 }
 
 func (h *hostedEtcd) validateClients(path *field.Path) field.ErrorList {
-	if len(h.params.Clients) > maxHostedClients {
-		return field.ErrorList{field.TooMany(path, len(h.params.Clients), maxHostedClients)}
-	}
 	var errs field.ErrorList
-	names := sets.New[string]()
 	for i := range h.params.Clients {
 		client, at := &h.params.Clients[i], path.Index(i)
-		if names.Has(client.Name) {
-			errs = append(errs, field.Duplicate(at.Child("name"), client.Name))
-			continue
-		}
-		names.Insert(client.Name)
-		errs = append(errs, invalid(at.Child("name"), client.Name, validation.IsDNS1123Label(client.Name))...)
+		errs = append(errs, validateLabelName(client.Name, at.Child("name"))...)
 		if excess := len(h.client(client.Name)) - maxAnnotationName; excess > 0 {
 			errs = append(errs, field.Invalid(at.Child("name"), client.Name, fmt.Sprintf(
 				"the name %s has %d characters more than the limit of %d", h.client(client.Name), excess, maxAnnotationName)))
@@ -121,38 +89,29 @@ func (h *hostedEtcd) validateClients(path *field.Path) field.ErrorList {
 
 // validateClientPods validates the pods of a client. A client without a selector is a sidecar of etcd.
 func (h *hostedEtcd) validateClientPods(client *HostedEtcdClient, path *field.Path) field.ErrorList {
-	selector, workload, account := path.Child("selector"), path.Child("workload"), path.Child("serviceAccountName")
-	var errs field.ErrorList
-	switch {
-	case client.Selector == nil && (client.Workload != nil || client.ServiceAccountName != ""):
-		errs = append(errs, field.Required(selector, "workload and serviceAccountName are of a client with pods of its own"))
-	case client.Selector != nil:
-		errs = append(errs, validatePodSelector(client.Selector, selector)...)
-		if len(errs) == 0 && sameSelector(client.Selector, h.params.MemberSelector) {
-			errs = append(errs, field.Invalid(selector, metav1.FormatLabelSelector(client.Selector), "chooses the pods of etcd: a sidecar of etcd has no selector"))
-		}
+	if client.Selector == nil {
+		return nil
+	}
+	selector := path.Child("selector")
+	errs := validateSelector(client.Selector, selector)
+	if len(errs) == 0 && sameSelector(client.Selector, h.params.MemberSelector) {
+		errs = append(errs, field.Invalid(selector, metav1.FormatLabelSelector(client.Selector), "chooses the pods of etcd: a sidecar of etcd has no selector"))
 	}
 	if client.Workload != nil {
-		errs = append(errs, h.validateClientWorkload(client.Workload, workload)...)
+		errs = append(errs, h.validateClientWorkload(client.Workload, path.Child("workload"))...)
 	}
 	if client.ServiceAccountName != "" {
-		if client.Workload != nil {
-			errs = append(errs, field.Forbidden(account, "is for pods that acknowledge, and those of a workload do not"))
-		}
-		errs = append(errs, validateName(client.ServiceAccountName, account)...)
+		errs = append(errs, validateName(client.ServiceAccountName, path.Child("serviceAccountName"))...)
 	}
 	return errs
 }
 
 func (h *hostedEtcd) validateClientWorkload(workload *Workload, path *field.Path) field.ErrorList {
 	errs := validateName(workload.Name, path.Child("name"))
-	kinds := []WorkloadKind{Deployment, StatefulSet, DaemonSet}
-	switch {
-	case !slices.Contains(kinds, workload.Kind):
-		errs = append(errs, field.NotSupported(path.Child("kind"), workload.Kind, kinds))
-	case *workload == Workload{Kind: StatefulSet, Name: h.params.StatefulSet}:
+	switch *workload {
+	case Workload{Kind: StatefulSet, Name: h.params.StatefulSet}:
 		errs = append(errs, field.Invalid(path, workload.Name, "is the StatefulSet of etcd: a sidecar of etcd has neither selector nor workload"))
-	case *workload == Workload{Kind: Deployment, Name: h.params.Deployment}:
+	case Workload{Kind: Deployment, Name: h.params.Deployment}:
 		errs = append(errs, field.Invalid(path, workload.Name, "is the Deployment of kube-apiserver, which is a client already"))
 	}
 	return errs

@@ -22,52 +22,39 @@ func validateMTLSService(params *MTLSServicePreset, path *field.Path) field.Erro
 		errs = append(errs, field.TooLong(path.Child("name"), params.Name, maxCommonName-len("-server")))
 	}
 	errs = append(errs, validateMTLSClients(params, names, path)...)
-	errs = append(errs, validateSet(params.DNSNames, path.Child("dnsNames"), validateDNSName)...)
-	errs = append(errs, validateSet(params.IPAddresses, path.Child("ipAddresses"), validateIP)...)
+	errs = append(errs, validateEach(params.DNSNames, path.Child("dnsNames"), validateDNSName)...)
+	errs = append(errs, validateEach(params.IPAddresses, path.Child("ipAddresses"), validateIP)...)
 	errs = append(errs, validateMTLSServer(params, path)...)
 	errs = append(errs, validateServerName(params.ServerName, path.Child("serverName"))...)
 	if params.ServerName == "" && len(params.DNSNames) > 0 && firstExact(params.DNSNames) == "" {
 		errs = append(errs, field.Required(path.Child("serverName"), "all of dnsNames are wildcards: say for which name the server's leaf is verified"))
 	}
-	return append(errs, validateKey(params.Key, path.Child("key"))...)
+	return errs
 }
 
 func validateMTLSServer(params *MTLSServicePreset, path *field.Path) field.ErrorList {
-	addresses, pods := path.Child("serverAddresses"), path.Child("serverPods")
-	var errs field.ErrorList
-	switch {
-	case params.ServerPods == nil && len(params.ServerAddresses) == 0:
-		errs = append(errs, field.Required(addresses, "the server is proven by probing it: give its addresses, or its pods with serverPods"))
-	case params.ServerPods != nil && len(params.ServerAddresses) > 0:
-		errs = append(errs, field.Forbidden(pods, "the server is probed at serverAddresses: give one of these"))
-	case params.ServerPods != nil:
-		probed := &RelyingParty{Pods: params.ServerPods.members(), Evidence: Evidence{Kind: EvidenceTLSProbe}}
-		errs = append(errs, validatePods(probed, pods)...)
+	if params.ServerPods != nil {
+		return validatePods(&RelyingParty{Pods: params.ServerPods.members()}, path.Child("serverPods"))
 	}
-	return append(errs, validateSet(params.ServerAddresses, addresses, func(address string, path *field.Path) field.ErrorList {
+	return validateEach(params.ServerAddresses, path.Child("serverAddresses"), func(address string, path *field.Path) field.ErrorList {
 		return validateAddress(address, false, path)
-	})...)
+	})
 }
 
 func validateMTLSClients(params *MTLSServicePreset, names mtlsNames, path *field.Path) field.ErrorList {
 	clients, clientPods := path.Child("clients"), path.Child("clientPods")
-	named := params.clientsOf()
-	switch {
-	case len(named) == 0:
-		return field.ErrorList{field.Required(clients, "the server is probed with the leaf of a client: give clients or clientPods")}
-	case len(named) > maxMTLSClients:
-		return field.ErrorList{field.TooMany(clients, len(named), maxMTLSClients)}
+	if named := len(params.Clients) + len(params.ClientPods); named > maxMTLSClients {
+		return field.ErrorList{field.TooMany(clients, named, maxMTLSClients)}
 	}
-	errs := validateSet(params.Clients, clients, names.validateClient)
+	errs := validateEach(params.Clients, clients, names.validateClient)
 	for i := range params.ClientPods {
 		client, at := &params.ClientPods[i], clientPods.Index(i)
-		if slices.Contains(named[:len(params.Clients)+i], client.Name) {
+		if slices.Contains(params.Clients, client.Name) {
 			errs = append(errs, field.Duplicate(at.Child("name"), client.Name))
 		} else {
 			errs = append(errs, names.validateClient(client.Name, at.Child("name"))...)
 		}
-		reporting := &RelyingParty{Pods: &PodMembers{Selector: client.Selector}, Evidence: Evidence{Kind: EvidenceAcknowledgement}}
-		errs = append(errs, validatePods(reporting, at)...)
+		errs = append(errs, validateSelector(&client.Selector, at.Child("selector"))...)
 		if client.ServiceAccountName != "" {
 			errs = append(errs, validateName(client.ServiceAccountName, at.Child("serviceAccountName"))...)
 		}

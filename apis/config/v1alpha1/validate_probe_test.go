@@ -24,11 +24,6 @@ func TestValidateEndpoints(t *testing.T) {
 	)
 	runValidateCases(t, []validateCase{
 		{
-			name:   "none",
-			mutate: onProbe(func(p *TLSProbe) { p.Endpoints = nil }),
-			want:   []string{"FieldValueRequired " + endpoints},
-		},
-		{
 			name:   "none of one member",
 			mutate: onProbe(func(p *TLSProbe) { p.Endpoints = p.Endpoints[:1] }),
 			want:   []string{"FieldValueRequired " + endpoints},
@@ -99,7 +94,7 @@ func TestValidateAddressesOfEndpoints(t *testing.T) {
 		forEachNode   bool
 		want, detail  string
 	}{
-		{name: "none", want: "FieldValueRequired " + first},
+		{name: "none", want: "FieldValueInvalid " + first},
 		{name: "no port", address: "a", want: "FieldValueInvalid " + first},
 		{name: "a port by name", address: "a:https", want: "FieldValueInvalid " + first},
 		{name: "a port out of range", address: "a:65536", want: "FieldValueInvalid " + first},

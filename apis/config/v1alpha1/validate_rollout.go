@@ -15,20 +15,12 @@ import (
 
 // rollout must run after the trust domains and the aggregate, with defaults set.
 func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Path) {
-	at = at.Child("staticPod")
-	if rollout.StaticPod == nil {
-		v.add(field.Required(at, "it is the only kind of rollout"))
-		return
-	}
-	r := rollout.StaticPod
+	r, at := rollout.StaticPod, at.Child("staticPod")
 	// The name becomes part of the names of pods and directories, and of labels.
 	v.add(validateLabelName(r.Name, at.Child("name"))...)
 	v.add(validateSelector(&r.NodeSelector, at.Child("nodeSelector"))...)
-	if len(r.NodeSelector.MatchLabels)+len(r.NodeSelector.MatchExpressions) == 0 {
-		v.add(field.Required(at.Child("nodeSelector"), "an empty selector would take every node of the cluster"))
-	}
 	v.add(validateName(r.PodConfigMapName, at.Child("podConfigMapName"))...)
-	v.add(validateSet(r.Companions, at.Child("companions"), validateLabelName)...)
+	v.add(validateEach(r.Companions, at.Child("companions"), validateLabelName)...)
 	if slices.Contains(r.Companions, r.Name) {
 		v.add(field.Invalid(at.Child("companions"), r.Name, "is name already"))
 	}
@@ -38,23 +30,18 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 	if aggregate == nil && len(r.ConfigMapNames) == 0 {
 		v.add(field.Required(at.Child("configMapNames"), "there is no aggregate whose ConfigMap could be the default"))
 	}
-	v.add(validateSet(r.ConfigMapNames, at.Child("configMapNames"), validateName)...)
+	v.add(validateEach(r.ConfigMapNames, at.Child("configMapNames"), validateName)...)
 	if slices.Contains(r.ConfigMapNames, r.PodConfigMapName) {
 		v.add(field.Invalid(at.Child("configMapNames"), r.PodConfigMapName, "is podConfigMapName already"))
 	}
-	v.add(validateSet(r.SecretNames, at.Child("secretNames"), validateName)...)
-	v.add(validateSet(r.ReloadedSecretNames, at.Child("reloadedSecretNames"), knownIn(sets.New(r.SecretNames...)))...)
+	v.add(validateEach(r.SecretNames, at.Child("secretNames"), validateName)...)
+	v.add(validateEach(r.ReloadedSecretNames, at.Child("reloadedSecretNames"), knownIn(sets.New(r.SecretNames...)))...)
 	if aggregate != nil && slices.Contains(r.SecretNames, aggregate.SecretName) && !slices.Contains(r.ReloadedSecretNames, aggregate.SecretName) {
 		v.add(field.Invalid(at.Child("reloadedSecretNames"), r.ReloadedSecretNames, fmt.Sprintf(
 			"must have %s, the Secret of the aggregate: a node sees only its own leaves of it, so it cannot be part of what all nodes restart for",
 			aggregate.SecretName)))
 	}
-	v.add(validateClassName(r.ClassName, at.Child("className"))...)
-	v.add(validateDuration(r.Coalesce, at, "coalesce")...)
-	v.add(validateDuration(r.InstallerTimeout, at, "installerTimeout")...)
-	v.add(validateDuration(r.StaticPodTimeout, at, "staticPodTimeout")...)
-	v.add(validateRevisionLimit(r.FailedRevisionLimit, at.Child("failedRevisionLimit"))...)
-	v.add(validateRevisionLimit(r.SucceededRevisionLimit, at.Child("succeededRevisionLimit"))...)
+	v.add(validateName(r.ClassName, at.Child("className"))...)
 	if r.Quorum != nil {
 		v.add(validateNodeName(r.Quorum.Endpoint, true, at.Child("quorum", "endpoint"), validateEndpoint)...)
 		v.quorum(r.Quorum, at.Child("quorum"))
@@ -68,24 +55,6 @@ func (v *validator) quorum(quorum *Quorum, at *field.Path) {
 	}
 	v.add(knownIn(v.leaves)(quorum.ClientLeaf, at.Child("clientLeaf"))...)
 	v.add(knownIn(v.bundles)(quorum.BundleConfigMapName, at.Child("bundleConfigMapName"))...)
-	v.add(validateStrategy(quorum.Strategy, at.Child("strategy"))...)
-	v.add(validateDuration(quorum.Timeout, at, "timeout")...)
-}
-
-func validateRevisionLimit(limit int32, at *field.Path) field.ErrorList {
-	if limit < -1 {
-		return field.ErrorList{field.Invalid(at, limit, "must be -1 for all, 0 for 5, or how many to keep")}
-	}
-	return nil
-}
-
-// validateStrategy accepts the empty strategy, which means the default.
-func validateStrategy(strategy QuorumStrategy, at *field.Path) field.ErrorList {
-	known := []QuorumStrategy{QuorumAutomatic, QuorumHighAvailability, QuorumTwoNode, QuorumSingleNode}
-	if strategy == "" || slices.Contains(known, strategy) {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(at, strategy, known)}
 }
 
 func validateEndpoint(endpoint string, at *field.Path) field.ErrorList {
@@ -97,17 +66,7 @@ func validateEndpoint(endpoint string, at *field.Path) field.ErrorList {
 }
 
 func validateLabelName(name string, at *field.Path) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(at, "")}
-	}
 	return invalid(at, name, validation.IsDNS1123Label(name))
-}
-
-func validateClassName(name string, at *field.Path) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(at, "the StaticPodClass in which the owner of the nodes says what may run there")}
-	}
-	return validateName(name, at)
 }
 
 // rolledOutParty is a party whose evidence is what a rollout has installed on its nodes.
@@ -139,7 +98,7 @@ func (v *validator) rollouts(spec *RotationConfigurationSpec, namespace string) 
 
 func (p *rolledOutParty) validate(aggregate *Aggregate, rollout *Rollout) field.ErrorList {
 	kind := p.path.Child("evidence", "kind")
-	if rollout == nil || rollout.StaticPod == nil {
+	if rollout == nil {
 		return field.ErrorList{field.Invalid(kind, p.party.Evidence.Kind, "there is no rollout whose revisions could be evidence")}
 	}
 	if aggregate == nil || !slices.Contains(rollout.StaticPod.ConfigMapNames, aggregate.ConfigMapName) ||

@@ -75,8 +75,12 @@ func validConfig() *RotationConfigurationSpec {
 
 func TestValidateAccepts(t *testing.T) {
 	cfg := validConfig()
-	if errs := Validate(cfg, "ns"); len(errs) > 0 {
-		t.Errorf("Validate: %v", errs.ToAggregate())
+	for name, spec := range map[string]*RotationConfigurationSpec{
+		"as written": cfg, "with a rollout": rolloutConfig(), "expanded": Expand(cfg, "ns"), "expanded with a rollout": Expand(rolloutConfig(), "ns"),
+	} {
+		if errs := refusals(t, spec, "ns"); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs.ToAggregate())
+		}
 	}
 	if diff := cmp.Diff(validConfig(), cfg); diff != "" {
 		t.Errorf("Validate changed the configuration (-want +got):\n%s", diff)
@@ -106,7 +110,7 @@ func runValidateCases(t *testing.T, cases []validateCase) {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := validConfig()
 			tc.mutate(cfg)
-			errs := Validate(cfg, "ns")
+			errs := refusals(t, cfg, "ns")
 			if diff := cmp.Diff(tc.want, summary(errs)); diff != "" {
 				t.Fatalf("errors (-want +got):\n%s\n%v", diff, errs.ToAggregate())
 			}
@@ -120,14 +124,9 @@ func runValidateCases(t *testing.T, cases []validateCase) {
 func TestValidateDomains(t *testing.T) {
 	runValidateCases(t, []validateCase{
 		{
-			name:   "nothing configured",
-			mutate: func(c *RotationConfigurationSpec) { *c = RotationConfigurationSpec{} },
-			want:   []string{"FieldValueRequired spec.trustDomains"},
-		},
-		{
 			name:   "domain without a name",
 			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Name = "" },
-			want:   []string{"FieldValueRequired spec.trustDomains[0].name"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].name"},
 		},
 		{
 			name:   "domain name is no subdomain",
@@ -135,14 +134,9 @@ func TestValidateDomains(t *testing.T) {
 			want:   []string{"FieldValueInvalid spec.trustDomains[0].name"},
 		},
 		{
-			name:   "two domains of one name",
-			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[1].Name = "web" },
-			want:   []string{"FieldValueDuplicate spec.trustDomains[1].name"},
-		},
-		{
 			name:   "signer without a name",
 			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Signer.SecretName = "" },
-			want:   []string{"FieldValueRequired spec.trustDomains[0].signer.secretName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.secretName"},
 		},
 		{
 			name:   "signer with a placeholder",
@@ -170,20 +164,10 @@ func TestValidateDomains(t *testing.T) {
 			detail: "OpenShift",
 		},
 		{
-			name:   "unlisted leaves that need no time",
-			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{} },
-			want:   []string{"FieldValueInvalid spec.trustDomains[0].unlistedLeaves.drain"},
-		},
-		{
 			name: "unlisted leaves",
 			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{Drain: *duration(time.Second)}
 			},
-		},
-		{
-			name:   "stage deadline of zero",
-			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].StageDeadline = duration(0) },
-			want:   []string{"FieldValueInvalid spec.trustDomains[0].stageDeadline"},
 		},
 	})
 }
@@ -220,15 +204,15 @@ func TestValidateClaims(t *testing.T) {
 			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].Leaves = append(c.TrustDomains[0].Leaves, c.TrustDomains[0].Leaves[0])
 			},
-			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[2].secretName"},
-			detail: "already claimed by spec.trustDomains[0].leaves[0].secretName",
+			want:   []string{"FieldValueDuplicate spec.trustDomains[0].leaves[2]"},
+			detail: "web-server",
 		},
 		{
 			name: "two leaves per node",
 			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[1].Leaves = append(c.TrustDomains[1].Leaves, c.TrustDomains[1].Leaves[0])
 			},
-			want: []string{"FieldValueInvalid spec.trustDomains[1].leaves[1].secretName"},
+			want: []string{"FieldValueDuplicate spec.trustDomains[1].leaves[1]"},
 		},
 		{
 			name:   "aggregate and leaf",
@@ -252,7 +236,7 @@ func TestValidateAggregate(t *testing.T) {
 		{
 			name:   "no leaves and no bundles",
 			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Leaves, c.Aggregate.Bundles = nil, nil },
-			want:   []string{"FieldValueRequired spec.aggregate.leaves", "FieldValueRequired spec.aggregate.bundles"},
+			want:   []string{"FieldValueTypeInvalid spec.aggregate.bundles", "FieldValueTypeInvalid spec.aggregate.leaves"},
 		},
 		{
 			name:   "unknown leaf",
@@ -267,7 +251,7 @@ func TestValidateAggregate(t *testing.T) {
 		{
 			name:   "bundle without a key",
 			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[0].Key = "" },
-			want:   []string{"FieldValueRequired spec.aggregate.bundles[0].key"},
+			want:   []string{"FieldValueInvalid spec.aggregate.bundles[0].key"},
 		},
 		{
 			name:   "bundle with a bad key",
@@ -277,7 +261,7 @@ func TestValidateAggregate(t *testing.T) {
 		{
 			name:   "two bundles under one key",
 			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[1].Key = "web.crt" },
-			want:   []string{"FieldValueDuplicate spec.aggregate.bundles[1].key"},
+			want:   []string{"FieldValueDuplicate spec.aggregate.bundles[1]"},
 		},
 		{
 			name:   "unknown bundle",
@@ -287,7 +271,7 @@ func TestValidateAggregate(t *testing.T) {
 		{
 			name:   "bundle without a ConfigMap",
 			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[1].ConfigMapName = "" },
-			want:   []string{"FieldValueRequired spec.aggregate.bundles[1].configMapName"},
+			want:   []string{"FieldValueInvalid spec.aggregate.bundles[1].configMapName"},
 		},
 	})
 }

@@ -10,21 +10,14 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateSet validates each value and refuses duplicates.
-func validateSet[T ~string](values []T, path *field.Path, each func(T, *field.Path) field.ErrorList) field.ErrorList {
+// validateEach validates each value of a list.
+func validateEach(values []string, path *field.Path, each func(string, *field.Path) field.ErrorList) field.ErrorList {
 	var errs field.ErrorList
-	seen := sets.New[T]()
 	for i, value := range values {
-		if seen.Has(value) {
-			errs = append(errs, field.Duplicate(path.Index(i), value))
-			continue
-		}
-		seen.Insert(value)
 		errs = append(errs, each(value, path.Index(i))...)
 	}
 	return errs
@@ -32,9 +25,6 @@ func validateSet[T ~string](values []T, path *field.Path, each func(T, *field.Pa
 
 // validateName accepts the names of objects: DNS subdomains.
 func validateName(name string, path *field.Path) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
 	return invalid(path, name, validation.IsDNS1123Subdomain(name))
 }
 
@@ -74,24 +64,6 @@ func validateHostPort(address string, path *field.Path) field.ErrorList {
 		return errs
 	}
 	return append(errs, invalid(path, address, validation.IsDNS1123Subdomain(host))...)
-}
-
-func validateUsage(usage Usage, path *field.Path) field.ErrorList {
-	switch usage {
-	case ServerAuth, ClientAuth:
-		return nil
-	default:
-		return field.ErrorList{field.NotSupported(path, usage, []Usage{ServerAuth, ClientAuth})}
-	}
-}
-
-// validateKey accepts the empty algorithm, which means the default.
-func validateKey(key KeyAlgorithm, path *field.Path) field.ErrorList {
-	known := []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
-	if key == "" || sets.New(known...).Has(key) {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(path, key, known)}
 }
 
 func invalid(path *field.Path, value string, msgs []string) field.ErrorList {

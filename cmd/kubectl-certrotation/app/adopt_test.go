@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/apis/config/load"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/apifake"
@@ -53,7 +53,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, managed bool) *cluster {
 	t.Helper()
-	cfg, err := configv1alpha1.Decode([]byte(adoptable))
+	cfg, err := load.Decode([]byte(adoptable))
 	if err != nil {
 		t.Fatal(err)
 	}

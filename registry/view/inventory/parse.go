@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
@@ -96,7 +97,7 @@ func (n *Node) same(other *Node) bool {
 // ParseConfiguration loads a configuration.
 func ParseConfiguration(cfg *configv1alpha1.RotationConfiguration) *Configuration {
 	out := &Configuration{ObjectMeta: keptMeta(cfg), Status: *cfg.Status.DeepCopy()}
-	loaded, err := configv1alpha1.Load(&cfg.Spec, cfg.Namespace)
+	loaded, err := load.Spec(&cfg.Spec, cfg.Namespace)
 	if err != nil {
 		out.Error = err.Error()
 		return out

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/test/cluster/nodes"
 )
@@ -93,11 +94,11 @@ func configured(documents string, change func(*configv1alpha1.RotationConfigurat
 		if head.Kind != configv1alpha1.Kind {
 			continue
 		}
-		configuration, err := configv1alpha1.Decode([]byte(text))
+		configuration, err := load.Decode([]byte(text))
 		if err != nil {
 			return "", err
 		}
-		expanded, err := configv1alpha1.Load(&configuration.Spec, Namespace)
+		expanded, err := load.Spec(&configuration.Spec, Namespace)
 		if err != nil {
 			return "", err
 		}

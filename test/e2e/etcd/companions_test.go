@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/nodepod"
 	"certrotation.dev/registry/rollout"
@@ -121,7 +122,7 @@ func (s *system) accompany(t *testing.T) (was *asked) {
 			Images: class.Pod.Images, HostNetwork: true, PriorityClassNames: class.Pod.PriorityClassNames,
 		}}}
 		templates[configv1alpha1.CompanionKey(companion)] = companionTemplate
-		expanded, err := configv1alpha1.Load(spec, namespace)
+		expanded, err := load.Spec(spec, namespace)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/record"
@@ -193,7 +194,7 @@ func createNamespace(t *testing.T, c *Config, name string, managed bool) {
 // configure creates the RotationConfiguration of these tests in a namespace.
 func configure(t *testing.T, c *Config, namespace string) {
 	t.Helper()
-	configuration, err := configv1alpha1.Decode([]byte(demoConfig))
+	configuration, err := load.Decode([]byte(demoConfig))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package load
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzLoad: what Decode and Load accept is the same after it is written out and loaded again.
+// FuzzLoad: what Decode and Spec accept is the same after it is written out and loaded again.
 func FuzzLoad(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
@@ -44,7 +44,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("load again: %v\n%s", err, out)
 		}
 		if diff := cmp.Diff(loaded, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("the second Load differs (-first +second):\n%s", diff)
+			t.Errorf("the second Spec differs (-first +second):\n%s", diff)
 		}
 	})
 }

@@ -5,77 +5,27 @@ package v1alpha1
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"sigs.k8s.io/yaml"
+
+	"certrotation.dev/apis/config/definition"
 )
 
-// definition is a CustomResourceDefinition of manifests/crds, with the validation of an API server.
-type definition struct {
-	crd        *apiextensions.CustomResourceDefinition
-	structural *schema.Structural
-	schema     validation.SchemaValidator
-	rules      *cel.Validator
-}
-
-func readDefinition(t *testing.T, resource string) *definition {
+// refusals returns what is wrong with a spec, as package load asks it: errors of the definition or, without such, of
+// Validate.
+func refusals(t *testing.T, spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../manifests/crds", GroupName+"_"+resource+".yaml"))
+	d, err := definition.Configurations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	written := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(data, written); err != nil {
-		t.Fatal(err)
-	}
-	scheme.Default(written)
-	d := &definition{crd: &apiextensions.CustomResourceDefinition{}}
-	if err := scheme.Convert(written, d.crd, nil); err != nil {
-		t.Fatal(err)
-	}
-	declared, err := apiextensions.GetSchemaForVersion(d.crd, SchemeGroupVersion.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.structural, err = schema.NewStructural(declared.OpenAPIV3Schema); err != nil {
-		t.Fatal(err)
-	}
-	if d.schema, _, err = validation.NewSchemaValidator(declared.OpenAPIV3Schema); err != nil {
-		t.Fatal(err)
-	}
-	d.rules = cel.NewValidator(d.structural, true, celconfig.PerCallLimit)
-	return d
-}
-
-// judge validates an object as an API server does: unknown fields and the schema, and without errors the CEL
-// rules.
-func (d *definition) judge(t *testing.T, object any) field.ErrorList {
-	t.Helper()
-	data, err := json.Marshal(object)
+	data, err := json.Marshal(&RotationConfiguration{Spec: *spec})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,104 +33,31 @@ func (d *definition) judge(t *testing.T, object any) field.ErrorList {
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		t.Fatal(err)
 	}
-	var errs field.ErrorList
-	for _, path := range pruning.PruneWithOptions(content, d.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
-		errs = append(errs, field.Forbidden(field.NewPath(path), "unknown"))
-	}
-	errs = append(errs, validation.ValidateCustomResource(nil, content, d.schema)...)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.structural, content)...)
-	if len(errs) > 0 {
+	if errs := d.Validate(content); len(errs) > 0 {
 		return errs
 	}
-	errs, _ = d.rules.Validate(t.Context(), nil, d.structural, content, nil, celconfig.RuntimeCELCostBudget)
-	return errs
+	return Validate(spec, namespace)
 }
 
-// TestDefinitionsAreValid checks definitions as an API server does: structural schema, rules that compile, bounded
-// cost of rules.
-func TestDefinitionsAreValid(t *testing.T) {
-	for _, tc := range []struct {
-		resource, shortName string
-		status              bool
-		columns             []string
-	}{
-		{resource: "rotationconfigurations", shortName: "rotconf", status: true, columns: []string{"Accepted", "Ready", "Reason", "Message", "Age"}},
-		{resource: "rotationrecords", shortName: "rotrec", columns: []string{"Domain", "Kind", "Subject", "Age"}},
-	} {
-		t.Run(tc.resource, func(t *testing.T) {
-			crd := readDefinition(t, tc.resource).crd
-			if errs := crdvalidation.ValidateCustomResourceDefinition(t.Context(), crd); len(errs) > 0 {
-				t.Errorf("definition: %v", errs.ToAggregate())
-			}
-			names := crd.Spec.Names
-			if names.Plural != tc.resource || !slices.Equal(names.ShortNames, []string{tc.shortName}) || crd.Spec.Scope != apiextensions.NamespaceScoped {
-				t.Errorf("names %+v, scope %s", names, crd.Spec.Scope)
-			}
-			if got := crd.Spec.Subresources != nil && crd.Spec.Subresources.Status != nil; got != tc.status {
-				t.Errorf("has a status: %t, want %t", got, tc.status)
-			}
-			var columns []string
-			for _, column := range crd.Spec.AdditionalPrinterColumns {
-				columns = append(columns, column.Name)
-			}
-			if diff := cmp.Diff(tc.columns, columns); diff != "" {
-				t.Errorf("columns (-want +got):\n%s", diff)
-			}
-		})
+// expanded returns a valid spec, expanded.
+func expanded(t *testing.T, spec *RotationConfigurationSpec, namespace string) *RotationConfigurationSpec {
+	t.Helper()
+	if errs := refusals(t, spec, namespace); len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
 	}
+	return Expand(spec, namespace)
 }
 
-func configuration(spec *RotationConfigurationSpec) *RotationConfiguration {
-	cfg := &RotationConfiguration{Spec: *spec}
-	cfg.APIVersion, cfg.Kind, cfg.Name, cfg.Namespace = SchemeGroupVersion.String(), Kind, "mine", "ns"
-	return cfg
-}
-
-// TestDefinitionAdmitsWhatIsValid: the schema admits what Validate accepts, as written and as loaded.
-func TestDefinitionAdmitsWhatIsValid(t *testing.T) {
-	d := readDefinition(t, "rotationconfigurations")
-	specs := map[string]*RotationConfigurationSpec{"by hand": validConfig(), "with a rollout": rolloutConfig()}
-	var files []string
-	for pattern, atLeast := range map[string]int{"testdata/*.yaml": 8, "../../../manifests/base/configuration.yaml": 1, "../../../manifests/samples/*/configuration.yaml": 3} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) < atLeast {
-			t.Fatalf("%s: %v, %v", pattern, found, err)
-		}
-		files = append(files, found...)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		specs[file] = &cfg.Spec
-	}
-	for name, spec := range specs {
-		t.Run(name, func(t *testing.T) {
-			if errs := d.judge(t, configuration(spec)); len(errs) > 0 {
-				t.Errorf("as it is written: %v", errs.ToAggregate())
-			}
-			loaded, err := Load(spec, "ns")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if errs := d.judge(t, configuration(loaded)); len(errs) > 0 {
-				t.Errorf("as it is loaded: %v", errs.ToAggregate())
-			}
-		})
-	}
-}
-
-// TestDefinitionRefuses: the schema refuses what it can check alone, by the expected rule. Validate refuses it
-// too, for objects from files.
+// TestDefinitionRefuses: by the schema and the rules of the CustomResourceDefinition.
 func TestDefinitionRefuses(t *testing.T) {
-	d := readDefinition(t, "rotationconfigurations")
 	const domain = "spec.trustDomains[0]"
 	const evidence = domain + ".relyingParties[0].evidence"
+	const store = domain + ".bundle.additionalFormats.pkcs12.key"
+	onStores := func(pkcs12, jks string) func(*RotationConfigurationSpec) {
+		return func(c *RotationConfigurationSpec) {
+			c.TrustDomains[0].Bundle.AdditionalFormats = &AdditionalFormats{PKCS12: &TrustStore{Key: pkcs12}, JKS: &TrustStore{Key: jks}}
+		}
+	}
 	for _, tc := range []struct {
 		name   string
 		mutate func(*RotationConfigurationSpec)
@@ -328,86 +205,36 @@ func TestDefinitionRefuses(t *testing.T) {
 		{
 			name:   "a rollout to every node",
 			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.NodeSelector = metav1.LabelSelector{} },
-			path:   "spec.rollout.staticPod.nodeSelector", detail: "at least 1",
+			path:   "spec.rollout.staticPod.nodeSelector", detail: "every node of the cluster",
 		},
 		{
 			name:   "a quorum that is asked in the clear",
 			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.Quorum.Endpoint = "http://{node}:2379" },
 			path:   "spec.rollout.staticPod.quorum.endpoint", detail: "match",
 		},
+		{name: "trust stores with one key", mutate: onStores("a", "a"), path: domain + ".bundle.additionalFormats", detail: "keys that differ"},
+		{name: "a trust store with the key of the PEM", mutate: onStores("ca-bundle.crt", "a"), path: store, detail: "must be a key other than"},
+		{name: "a trust store with the key of the hashes", mutate: onStores("superseded-contents", "a"), path: store, detail: "must be a key other than"},
+		{name: "a trust store with a key that climbs", mutate: onStores("..a", "b"), path: store, detail: "two dots"},
+		{name: "a trust store without a key", mutate: onStores("", "a"), path: store, detail: "at least 1"},
+		{
+			name: "a target twice",
+			mutate: func(c *RotationConfigurationSpec) {
+				guard := InjectionTarget{Kind: InjectValidatingWebhook, Name: "guard"}
+				c.TrustDomains[0].Bundle.InjectInto = []InjectionTarget{guard, guard}
+			},
+			path: domain + ".bundle.injectInto[1]", detail: "Duplicate",
+		},
 		{name: "a copy of no kind", mutate: func(c *RotationConfigurationSpec) { c.Copies[0].Kind = "Pod" }, path: "spec.copies[0].kind", detail: "ConfigMap"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := rolloutConfig()
 			tc.mutate(spec)
-			errs := d.judge(t, configuration(spec))
+			errs := refusals(t, spec, "ns")
 			if !slices.ContainsFunc(errs, func(err *field.Error) bool {
 				return err.Field == tc.path && strings.Contains(err.Error(), tc.detail)
 			}) {
 				t.Errorf("want an error of %s about %q, got %v", tc.path, tc.detail, errs.ToAggregate())
-			}
-			if len(Validate(spec, "ns")) == 0 {
-				t.Error("Validate accepts it")
-			}
-		})
-	}
-}
-
-// TestDefinitionRefusesWhatDoesNotDecode: clients decode lists as a whole. One stored object that they cannot
-// decode hides all others.
-func TestDefinitionRefusesWhatDoesNotDecode(t *testing.T) {
-	d := readDefinition(t, "rotationconfigurations")
-	for _, text := range []string{"5y", "1d", "", " ", "1 h", "1h 30m", "h", "99999999999h", "9223372036854775808ns", "1e3h", "∞", "+"} {
-		t.Run(text, func(t *testing.T) {
-			var object map[string]any
-			data, err := json.Marshal(configuration(validConfig()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := utiljson.Unmarshal(data, &object); err != nil {
-				t.Fatal(err)
-			}
-			domains, _, err := unstructured.NestedSlice(object, "spec", "trustDomains")
-			if err != nil {
-				t.Fatal(err)
-			}
-			domains[0].(map[string]any)["stageDeadline"] = text
-			if err := unstructured.SetNestedSlice(object, domains, "spec", "trustDomains"); err != nil {
-				t.Fatal(err)
-			}
-			if errs := d.judge(t, object); len(errs) == 0 {
-				t.Errorf("admitted the duration %q", text)
-			}
-		})
-	}
-}
-
-func TestDefinitionOfRecords(t *testing.T) {
-	d := readDefinition(t, "rotationrecords")
-	for _, tc := range []struct {
-		name string
-		spec RotationRecordSpec
-		want string
-	}{
-		{name: "a roster", spec: RotationRecordSpec{Kind: RecordRoster, Roster: &RecordedRoster{}}},
-		{name: "a kind without its field", spec: RotationRecordSpec{Kind: RecordWaiver}, want: "exactly the field that kind names"},
-		{
-			name: "two fields",
-			spec: RotationRecordSpec{Kind: RecordRoster, Roster: &RecordedRoster{}, Request: &RecordedRequest{Kind: RequestRotate}},
-			want: "exactly the field that kind names",
-		},
-		{name: "a kind that is not known", spec: RotationRecordSpec{Kind: "Wish"}, want: "supported values"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			tc.spec.TrustDomain = "web"
-			record := &RotationRecord{Spec: tc.spec}
-			record.APIVersion, record.Kind = SchemeGroupVersion.String(), "RotationRecord"
-			errs := d.judge(t, record)
-			switch {
-			case tc.want == "" && len(errs) > 0:
-				t.Errorf("refused: %v", errs.ToAggregate())
-			case tc.want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want)):
-				t.Errorf("want an error with %q, got %v", tc.want, errs.ToAggregate())
 			}
 		})
 	}
