@@ -71,7 +71,7 @@ func (w *world) bringsUnfitNext() bool {
 func unfitMutants() []mutant {
 	return []mutant{
 		{name: "a leaf whose time has not come is fine", make: acting(keepsEarly), often: []string{"early leaf"}},
-		{name: "who is trusted may sign anything", make: acting(promoteUnfit), often: []string{"unfit next"}},
+		{name: "who is trusted may sign anything", make: acting(promoteUnfit), rare: true, often: []string{"unfit next"}},
 	}
 }
 
