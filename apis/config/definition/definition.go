@@ -18,17 +18,12 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/manifests"
-)
-
-// group and version of the embedded definitions.
-const (
-	group   = "config.certrotation.dev"
-	version = "v1alpha1"
 )
 
 // uninterrupted is for rules, which wait for nothing and whose cost is bounded.
@@ -38,7 +33,7 @@ var uninterrupted = context.Background()
 type Definition struct {
 	// CRD is the object, in its internal version.
 	CRD *apiextensions.CustomResourceDefinition
-	// Schema is that of its version.
+	// Schema is that of its only version.
 	Schema *schema.Structural
 
 	values validation.SchemaValidator
@@ -50,7 +45,7 @@ var Configurations = sync.OnceValues(func() (*Definition, error) { return Of("ro
 
 // Of returns the embedded definition of a resource.
 func Of(resource string) (*Definition, error) {
-	data, err := manifests.Definitions.ReadFile("crds/" + group + "_" + resource + ".yaml")
+	data, err := manifests.Definitions.ReadFile("crds/config.certrotation.dev_" + resource + ".yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +68,7 @@ func parse(data []byte) (*Definition, error) {
 	if err := scheme.Convert(written, d.CRD, nil); err != nil {
 		return nil, err
 	}
-	declared, err := apiextensions.GetSchemaForVersion(d.CRD, version)
+	declared, err := apiextensions.GetSchemaForVersion(d.CRD, written.Spec.Versions[0].Name)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +82,13 @@ func parse(data []byte) (*Definition, error) {
 	return d, nil
 }
 
-// Validate returns what is wrong with the JSON content of an object, ordered by path: errors of the schema or, without
-// such, of the rules. Unknown fields are not reported.
-func (d *Definition) Validate(content map[string]any) field.ErrorList {
+// Validate returns what is wrong with an object in JSON, ordered by path: errors of the schema or, without such, of the
+// rules. Unknown fields are not reported. It fails if data is no JSON object.
+func (d *Definition) Validate(data []byte) (field.ErrorList, error) {
+	var content map[string]any
+	if err := utiljson.Unmarshal(data, &content); err != nil {
+		return nil, err
+	}
 	errs := validation.ValidateCustomResource(nil, content, d.values)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.Schema, content)...)
 	if len(errs) == 0 {
@@ -99,5 +98,5 @@ func (d *Definition) Validate(content map[string]any) field.ErrorList {
 	slices.SortFunc(errs, func(a, b *field.Error) int {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))
 	})
-	return errs
+	return errs, nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"certrotation.dev/apis/config/definition"
@@ -35,11 +34,11 @@ func judge(t *testing.T, d *definition.Definition, object any) field.ErrorList {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var content map[string]any
-	if err := utiljson.Unmarshal(data, &content); err != nil {
+	errs, err := d.Validate(data)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return d.Validate(content)
+	return errs
 }
 
 // TestDefinitionsAreValid checks definitions as an API server does: structural schema, rules that compile, bounded
@@ -110,12 +109,11 @@ func TestDefinitionOfRecords(t *testing.T) {
 // TestErrorsAreOrdered: the text of the errors of an object is always the same.
 func TestErrorsAreOrdered(t *testing.T) {
 	d := read(t, "rotationconfigurations")
-	wrong := map[string]any{"spec": map[string]any{"preset": map[string]any{
-		"name": "hosted-etcd", "hostedEtcd": map[string]any{"clientPort": int64(0), "peerPort": int64(0), "key": "DSA", "startGate": "Open", "services": []any{"a", "a"}},
-	}}}
-	want := d.Validate(wrong).ToAggregate().Error()
+	wrong := json.RawMessage(`{"spec": {"preset": {"name": "hosted-etcd", "hostedEtcd": {
+		"clientPort": 0, "peerPort": 0, "key": "DSA", "startGate": "Open", "services": ["a", "a"]}}}}`)
+	want := judge(t, d, wrong).ToAggregate().Error()
 	for range 20 {
-		if got := d.Validate(wrong).ToAggregate().Error(); got != want {
+		if got := judge(t, d, wrong).ToAggregate().Error(); got != want {
 			t.Fatalf("first %s\nthen %s", want, got)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -85,13 +84,9 @@ func strictErrors(strict []error) field.ErrorList {
 // undecodable returns what the definition says of a document that does not decode: the decoder does not name the path
 // of a duration such as "5y".
 func undecodable(data []byte, cause error) error {
-	var object map[string]any
-	if err := utiljson.Unmarshal(data, &object); err != nil {
-		return decodeError(err)
-	}
-	errs, err := validate(object)
+	errs, err := validate(data)
 	if err != nil {
-		return err
+		return decodeError(err)
 	}
 	if len(errs) == 0 {
 		return decodeError(cause)

@@ -5,9 +5,9 @@ package load
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/lru"
 
@@ -38,7 +38,7 @@ func Spec(spec *v1alpha1.RotationConfigurationSpec, namespace string) (*v1alpha1
 
 // refused returns the errors of a spec by the definition.
 func refused(spec *v1alpha1.RotationConfigurationSpec) (field.ErrorList, error) {
-	data, err := utiljson.Marshal(spec)
+	data, err := json.Marshal(&v1alpha1.RotationConfiguration{Spec: *spec})
 	if err != nil {
 		return nil, fmt.Errorf("encode a spec: %w", err)
 	}
@@ -46,21 +46,18 @@ func refused(spec *v1alpha1.RotationConfigurationSpec) (field.ErrorList, error) 
 	if _, ok := admitted.Get(hash); ok {
 		return nil, nil
 	}
-	var content any
-	if err := utiljson.Unmarshal(data, &content); err != nil {
-		return nil, fmt.Errorf("decode a spec: %w", err)
-	}
-	errs, err := validate(map[string]any{"spec": content})
+	errs, err := validate(data)
 	if err == nil && len(errs) == 0 {
 		admitted.Add(hash, nil)
 	}
 	return errs, err
 }
 
-func validate(object map[string]any) (field.ErrorList, error) {
+// validate returns the errors of a RotationConfiguration in JSON by the definition.
+func validate(data []byte) (field.ErrorList, error) {
 	d, err := definition.Configurations()
 	if err != nil {
 		return nil, err
 	}
-	return d.Validate(object), nil
+	return d.Validate(data)
 }

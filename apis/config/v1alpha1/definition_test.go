@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"certrotation.dev/apis/config/definition"
@@ -29,11 +28,11 @@ func refusals(t *testing.T, spec *RotationConfigurationSpec, namespace string) f
 	if err != nil {
 		t.Fatal(err)
 	}
-	var content map[string]any
-	if err := utiljson.Unmarshal(data, &content); err != nil {
+	errs, err := d.Validate(data)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if errs := d.Validate(content); len(errs) > 0 {
+	if len(errs) > 0 {
 		return errs
 	}
 	return Validate(spec, namespace)
@@ -48,6 +47,30 @@ func expanded(t *testing.T, spec *RotationConfigurationSpec, namespace string) *
 	return Expand(spec, namespace)
 }
 
+// definitionCase is an error that the definition names, maybe among others.
+type definitionCase struct {
+	name   string
+	mutate func(*RotationConfigurationSpec)
+	path   string
+	detail string
+}
+
+func runDefinitionCases(t *testing.T, cases []definitionCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := rolloutConfig()
+			tc.mutate(spec)
+			errs := refusals(t, spec, "ns")
+			if !slices.ContainsFunc(errs, func(err *field.Error) bool {
+				return err.Field == tc.path && strings.Contains(err.Error(), tc.detail)
+			}) {
+				t.Errorf("want an error of %s about %q, got %v", tc.path, tc.detail, errs.ToAggregate())
+			}
+		})
+	}
+}
+
 // TestDefinitionRefuses: by the schema and the rules of the CustomResourceDefinition.
 func TestDefinitionRefuses(t *testing.T) {
 	const domain = "spec.trustDomains[0]"
@@ -58,12 +81,7 @@ func TestDefinitionRefuses(t *testing.T) {
 			c.TrustDomains[0].Bundle.AdditionalFormats = &AdditionalFormats{PKCS12: &TrustStore{Key: pkcs12}, JKS: &TrustStore{Key: jks}}
 		}
 	}
-	for _, tc := range []struct {
-		name   string
-		mutate func(*RotationConfigurationSpec)
-		path   string
-		detail string
-	}{
+	runDefinitionCases(t, []definitionCase{
 		{name: "nothing", mutate: func(c *RotationConfigurationSpec) { *c = RotationConfigurationSpec{} }, path: "spec", detail: "a trust domain or a preset"},
 		{
 			name: "parameters of another preset",
@@ -225,17 +243,83 @@ func TestDefinitionRefuses(t *testing.T) {
 			},
 			path: domain + ".bundle.injectInto[1]", detail: "Duplicate",
 		},
+		{
+			name:   "a user without a name",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{Users: []string{""}} }),
+			path:   domain + ".relyingParties[0].reporters.users[0]", detail: "at least 1",
+		},
+		{
+			name:   "a user of each node",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{Users: []string{"{node}"}} }),
+			path:   domain + ".relyingParties[0].reporters.users[0]", detail: "{node}",
+		},
+		{
+			name:   "a member twice in a service account",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{ServiceAccounts: []string{"{member}.{member}"}} }),
+			path:   domain + ".relyingParties[0].reporters.serviceAccounts[0]", detail: "{member}.{member}",
+		},
+		{
+			name: "a member twice",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Members, p.Evidence = []string{"a", "a"}, Evidence{Kind: EvidenceAcknowledgement}
+			}),
+			path: domain + ".relyingParties[0].members[1]", detail: "Duplicate",
+		},
+		{
+			name:   "a verified leaf twice",
+			mutate: onParty(func(p *RelyingParty) { p.Verifies.Leaves = []string{"web-client", "web-client"} }),
+			path:   domain + ".relyingParties[0].verifies.leaves[1]", detail: "Duplicate",
+		},
+		{
+			name:   "an unknown verified usage",
+			mutate: onParty(func(p *RelyingParty) { p.Verifies.Usages = []Usage{"Any"} }),
+			path:   domain + ".relyingParties[0].verifies.usages[0]", detail: "ServerAuth",
+		},
+		{
+			name:   "a mounted volume twice",
+			mutate: onMounted(func(p *RelyingParty) { p.Evidence.Mounted.LeafVolumes = []string{"tls", "tls"} }),
+			path:   evidence + ".mounted.leafVolumes[1]", detail: "Duplicate",
+		},
+		{
+			name: "a workload of another kind",
+			mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) {
+				p.Evidence.WorkloadRollout.Workloads = workloads(Workload{"Job", "web"})
+			}),
+			path: evidence + ".workloadRollout.workloads[0].kind", detail: "DaemonSet",
+		},
+		{
+			name: "a workload without a name",
+			mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) {
+				p.Evidence.WorkloadRollout.Workloads = workloads(Workload{Deployment, ""})
+			}),
+			path: evidence + ".workloadRollout.workloads[0].name", detail: "at least 1",
+		},
+		{
+			name:   "parameters of a rollout with another kind",
+			mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Evidence.Kind = EvidenceAcknowledgement }),
+			path:   evidence, detail: "workloadRollout",
+		},
+		{
+			name:   "kube-apiserver on nodes",
+			mutate: hooked(func(_ *TrustDomain, p *RelyingParty) { p.ForEachNode = &metav1.LabelSelector{} }),
+			path:   domain + ".relyingParties[2]", detail: "takes no forEachNode",
+		},
+		{
+			name:   "a limit of revisions below all",
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.FailedRevisionLimit = -2 },
+			path:   "spec.rollout.staticPod.failedRevisionLimit", detail: "-1",
+		},
+		{
+			name:   "a rollout of no class",
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.ClassName = "" },
+			path:   "spec.rollout.staticPod.className", detail: "at least 1",
+		},
+		{
+			name:   "an unknown strategy",
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.Quorum.Strategy = "Hope" },
+			path:   "spec.rollout.staticPod.quorum.strategy", detail: "TwoNode",
+		},
+		{name: "a copy without a kind", mutate: func(c *RotationConfigurationSpec) { c.Copies[0].Kind = "" }, path: "spec.copies[0].kind", detail: "ConfigMap"},
 		{name: "a copy of no kind", mutate: func(c *RotationConfigurationSpec) { c.Copies[0].Kind = "Pod" }, path: "spec.copies[0].kind", detail: "ConfigMap"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			spec := rolloutConfig()
-			tc.mutate(spec)
-			errs := refusals(t, spec, "ns")
-			if !slices.ContainsFunc(errs, func(err *field.Error) bool {
-				return err.Field == tc.path && strings.Contains(err.Error(), tc.detail)
-			}) {
-				t.Errorf("want an error of %s about %q, got %v", tc.path, tc.detail, errs.ToAggregate())
-			}
-		})
-	}
+	})
 }

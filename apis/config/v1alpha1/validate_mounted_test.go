@@ -25,12 +25,12 @@ func onMountingPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpec)
 	})
 }
 
-func mountedCases() []validateCase {
+func TestValidateMounted(t *testing.T) {
 	const (
 		server = "spec.trustDomains[0].relyingParties[0]"
 		at     = server + ".evidence.mounted"
 	)
-	return []validateCase{
+	runValidateCases(t, []validateCase{
 		{name: "anchors and a leaf", mutate: onMounted(func(*RelyingParty) {})},
 		{name: "a key", mutate: onMounted(func(p *RelyingParty) { p.Evidence.Mounted.TrustKey = "ca.crt" })},
 		{
@@ -86,7 +86,7 @@ func mountedCases() []validateCase {
 			mutate: onMountingPods(func(p *RelyingParty) { p.Pods.Selector.MatchLabels = map[string]string{"app": "web"} }),
 			want:   []string{"FieldValueInvalid " + server + ".pods"}, detail: "only one of these",
 		},
-	}
+	})
 }
 
 // onMountedPresenter lets the party "server" only present leaves, and adds another party that verifies.
@@ -100,10 +100,6 @@ func onMountedPresenter(mutate func(*RelyingParty)) func(*RotationConfigurationS
 			Name: "who-verifies", Verifies: LeafSelection{Leaves: []string{"web-client"}}, Evidence: Evidence{Kind: EvidenceAcknowledgement},
 		})
 	}
-}
-
-func TestValidateMounted(t *testing.T) {
-	runValidateCases(t, mountedCases())
 }
 
 func TestDefaultsOfMounted(t *testing.T) {

@@ -25,12 +25,12 @@ func acknowledgedPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpe
 	})
 }
 
-func podCases() []validateCase {
+func TestValidatePods(t *testing.T) {
 	const (
 		server = "spec.trustDomains[0].relyingParties[0]"
 		pods   = server + ".pods"
 	)
-	return []validateCase{
+	runValidateCases(t, []validateCase{
 		{name: "probed at a port", mutate: onPods(func(*RelyingParty) {})},
 		{name: "probed at a port by name", mutate: onPods(func(p *RelyingParty) { p.Pods.ContainerPort, p.Pods.PortName = 0, "https" })},
 		{name: "probed by a name of their own", mutate: onPods(func(p *RelyingParty) { p.Pods.ServerName = "web.example" })},
@@ -81,11 +81,7 @@ func podCases() []validateCase {
 			}),
 			want: []string{"FieldValueInvalid " + pods + ".selector.matchExpressions[0].operator"},
 		},
-	}
-}
-
-func TestValidatePods(t *testing.T) {
-	runValidateCases(t, podCases())
+	})
 }
 
 // TestValidateAddressesOfServices: the error says what to write instead of a Service.
