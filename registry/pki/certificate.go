@@ -53,10 +53,10 @@ type Certificate struct {
 	restricted bool
 	// der is owned by the certificate; rawSubject and rawIssuer point into it.
 	der, rawSubject, rawIssuer []byte
-	// signer is the last certificate that SignedBy proved to have signed this one.
+	// signer is the first CA that SignedBy proved to have signed this certificate. Few have others: another
+	// certificate of the same key, or a stranger of the same name.
 	signer atomic.Pointer[Certificate]
-	// unsigned are the CAs that SignedBy proved not to have signed this one.
-	unsigned unsigned
+	others answers
 }
 
 // DER returns a copy of the encoded certificate.

@@ -27,6 +27,6 @@ const (
 	maxKeyDER = 6 << 10
 	// maxErrorText bounds the quoted part of an X.509 parse error, which may contain a name from the certificate.
 	maxErrorText = 200
-	// maxUnsigned bounds how many CAs a certificate remembers as not its signer.
-	maxUnsigned = MaxCertificates
+	// maxAnswers bounds how many CAs a certificate remembers beside its first signer.
+	maxAnswers = MaxCertificates
 )

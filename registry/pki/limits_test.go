@@ -112,16 +112,15 @@ func TestCheckKey(t *testing.T) {
 	})
 }
 
-// TestSignedByRemembersWhoHasNot: in a bundle of many anchors with one name, each anchor costs one verification,
-// once.
-func TestSignedByRemembersWhoHasNot(t *testing.T) {
+// TestSignedByRemembersStrangers: in a bundle of many anchors with one name, each anchor costs one verification, once.
+func TestSignedByRemembersStrangers(t *testing.T) {
 	key := newECKey(t)
 	der := forgeDER(t, key, nil, nil)
 	leaf, err := ParseCertificate(forgeDER(t, newECKey(t), nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2 * maxUnsigned {
+	for i := range 2 * maxAnswers {
 		other, err := ParseCertificate(withSerial(t, der, big.NewInt(int64(i+2))))
 		if err != nil {
 			t.Fatal(err)
@@ -131,11 +130,11 @@ func TestSignedByRemembersWhoHasNot(t *testing.T) {
 				t.Fatal("signed by a stranger")
 			}
 		}
-		if !leaf.unsigned.has(other.Fingerprint) {
+		if _, known := leaf.others.get(other.Fingerprint); !known {
 			t.Fatalf("anchor %d is not remembered", i)
 		}
-		if len(leaf.unsigned.seen) > maxUnsigned {
-			t.Fatalf("%d are remembered", len(leaf.unsigned.seen))
+		if len(leaf.others.signed) > maxAnswers {
+			t.Fatalf("%d are remembered", len(leaf.others.signed))
 		}
 	}
 	if !leaf.SignedBy(leaf) {

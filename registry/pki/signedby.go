@@ -24,15 +24,14 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	if known := c.signer.Load(); known != nil && known.Equal(ca) {
 		return true
 	}
-	if c.unsigned.has(ca.Fingerprint) {
-		return false
+	if signed, known := c.others.get(ca.Fingerprint); known {
+		return signed
 	}
-	if !signatureHolds(c.der, ca.der) {
-		c.unsigned.add(ca.Fingerprint)
-		return false
+	signed := signatureHolds(c.der, ca.der)
+	if !signed || !c.signer.CompareAndSwap(nil, ca) {
+		c.others.add(ca.Fingerprint, signed)
 	}
-	c.signer.Store(ca)
-	return true
+	return signed
 }
 
 // Identifies reports whether the authority key identifier of c matches the key identifier and serial number of ca, as
@@ -76,25 +75,25 @@ func signatureHolds(child, parent []byte) bool {
 	return signed.CheckSignatureFrom(signer) == nil
 }
 
-// unsigned remembers CAs that have the issuer's name but did not sign the certificate. The zero value is ready.
-type unsigned struct {
-	mu   sync.Mutex
-	seen map[Fingerprint]struct{}
+// answers remembers which CAs signed a certificate, and which did not. The zero value is ready.
+type answers struct {
+	mu     sync.Mutex
+	signed map[Fingerprint]bool
 }
 
-func (u *unsigned) has(ca Fingerprint) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, ok := u.seen[ca]
-	return ok
+func (a *answers) get(ca Fingerprint) (signed, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	signed, known = a.signed[ca]
+	return signed, known
 }
 
 // add remembers a CA. At the limit it forgets all others, which are then checked again.
-func (u *unsigned) add(ca Fingerprint) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.seen == nil || len(u.seen) >= maxUnsigned {
-		u.seen = map[Fingerprint]struct{}{}
+func (a *answers) add(ca Fingerprint, signed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.signed == nil || len(a.signed) >= maxAnswers {
+		a.signed = map[Fingerprint]bool{}
 	}
-	u.seen[ca] = struct{}{}
+	a.signed[ca] = signed
 }

@@ -102,11 +102,17 @@ func TestSignedByMemo(t *testing.T) {
 	if !leaf.SignedBy(again) || leaf.signer.Load() != first.Certificate {
 		t.Error("an equal signer is not recognised")
 	}
-	if !leaf.SignedBy(second) || leaf.signer.Load() != second {
-		t.Error("another certificate of the same key is not remembered in turn")
+	stranger := forge(t, newECKey(t), nil, nil)
+	for other, want := range map[*Certificate]bool{second: true, stranger: false} {
+		if signed := leaf.SignedBy(other); signed != want {
+			t.Errorf("signed by %s: %t, want %t", other.Subject, signed, want)
+		}
+		if signed, known := leaf.others.get(other.Fingerprint); !known || signed != want {
+			t.Errorf("%s is remembered as %t (known: %t), want %t", other.Subject, signed, known, want)
+		}
 	}
-	if stranger := forge(t, newECKey(t), nil, nil); leaf.SignedBy(stranger) || leaf.signer.Load() != second {
-		t.Error("a negative answer changed the memory")
+	if leaf.signer.Load() != first.Certificate {
+		t.Error("another certificate of the same key has taken the place of the first")
 	}
 }
 
