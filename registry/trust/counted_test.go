@@ -387,22 +387,39 @@ func TestStableEvidenceLapses(t *testing.T) {
 	}
 }
 
-// TestMissingLeafOfNextIsConfirmed: an issue that relies on evidence is confirmed by live reads, also if the leaf
-// did not exist before.
+// TestMissingLeafOfNextIsConfirmed: an issue that relies on evidence is confirmed by live reads, also if the leaf did
+// not exist before, or was put there before its time: then nobody has accepted the CA that signed it.
 func TestMissingLeafOfNextIsConfirmed(t *testing.T) {
-	f := mutual(t)
-	f.request("test")
-	distributed(f)
-	deleteLeaf("server-0")(&f.d)
-	f.load(f.process("client-0"))
-	f.observe(f.process("client-0"))
-	f.until(RecordRoster)
-	for _, action := range f.assess().Actions {
-		if action.Kind == IssueLeaf && action.Object == "server-0" && action.Authority == f.d.Signer.Next.Fingerprint && action.Irreversible {
-			return
-		}
+	for _, tt := range []struct {
+		name string
+		lose func(f *fleet)
+	}{
+		{name: "deleted", lose: func(f *fleet) { deleteLeaf("server-0")(&f.d) }},
+		{name: "its time has not come", lose: func(f *fleet) {
+			l := f.leaf("server-0")
+			pair, err := f.keys[f.d.Signer.Next.Fingerprint].Issue(l.Policy.Profile, f.now.Add(24*time.Hour))
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			l.Certificate = pair.Certificate
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mutual(t)
+			f.request("test")
+			distributed(f)
+			tt.lose(f)
+			f.load(f.process("client-0"))
+			f.observe(f.process("client-0"))
+			f.until(RecordRoster)
+			for _, action := range f.assess().Actions {
+				if action.Kind == IssueLeaf && action.Object == "server-0" && action.Authority == f.d.Signer.Next.Fingerprint && action.Irreversible {
+					return
+				}
+			}
+			t.Errorf("actions %+v", f.assess().Actions)
+		})
 	}
-	t.Errorf("actions %+v", f.assess().Actions)
 }
 
 func TestReturned(t *testing.T) {

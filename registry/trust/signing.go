@@ -106,8 +106,11 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Reason: reason,
-		// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale.
-		Irreversible: !same(current, best) && (!missing || !a.established(best)),
+	}
+	// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale. Verifiers accept the CA of
+	// a valid leaf. One that is not valid now shows nothing of the kind.
+	if issue.Irreversible = !same(current, best); missing {
+		issue.Irreversible = !a.established(best)
 	}
 	return issue, nil
 }
