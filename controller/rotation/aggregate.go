@@ -4,6 +4,7 @@
 package rotation
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -48,7 +49,7 @@ func membersOf(n *inventory.Namespace) members {
 }
 
 // aggregateContent produces the content of an aggregate. It replaces the data as a whole, so that entries without a
-// source, such as those of a node that left, are gone.
+// source, such as those of a node that left, are gone. A write of bundles that is not Irreversible only adds.
 type aggregateContent struct {
 	*Controller
 
@@ -68,10 +69,19 @@ func (a aggregateContent) fillSecret(ctx context.Context, secret *corev1.Secret,
 	return nil
 }
 
-func (a aggregateContent) fillConfigMap(ctx context.Context, configMap *corev1.ConfigMap, _ *trust.Action) error {
-	data, err := a.collectBundles(ctx)
+func (a aggregateContent) fillConfigMap(ctx context.Context, configMap *corev1.ConfigMap, action *trust.Action) error {
+	bundles, err := a.collectBundles(ctx)
 	if err != nil {
 		return err
+	}
+	if !action.Irreversible {
+		keepAnchors(bundles, configMap.Data)
+	} else if err := a.checkPairs(ctx); err != nil {
+		return err
+	}
+	data := make(map[string]string, len(bundles))
+	for key, anchors := range bundles {
+		data[key] = string(pki.EncodeCertificates(anchors...))
 	}
 	configMap.Data = data
 	configMap.Labels = merged(configMap.Labels, map[string]string{trust.LabelAggregate: "true"})
@@ -103,9 +113,40 @@ func (a aggregateContent) collectPairs(ctx context.Context) (map[string][]byte, 
 	return data, nil
 }
 
+// checkPairs returns apply.ErrStale unless the Secret holds the leaves as they are now.
+func (a aggregateContent) checkPairs(ctx context.Context) error {
+	pairs, err := a.collectPairs(ctx)
+	if err != nil {
+		return err
+	}
+	secret, err := a.client.CoreV1().Secrets(a.namespace).Get(ctx, a.aggregate.Secret.Name, metav1.GetOptions{})
+	if err != nil {
+		return apply.Stale(err)
+	}
+	if !maps.EqualFunc(secret.Data, pairs, bytes.Equal) {
+		return apply.ErrStale
+	}
+	return nil
+}
+
+// keepAnchors adds the anchors that are in a ConfigMap. What does not parse is of no use to anybody.
+func keepAnchors(bundles map[string][]*pki.Certificate, data map[string]string) {
+	for key, text := range data {
+		former, err := pki.ParseBundle([]byte(text))
+		if err != nil {
+			continue
+		}
+		for _, ca := range former {
+			if !slices.ContainsFunc(bundles[key], ca.Equal) {
+				bundles[key] = append(bundles[key], ca)
+			}
+		}
+	}
+}
+
 // collectBundles reads every bundle live, and checks that it is the bundle of the decision.
-func (a aggregateContent) collectBundles(ctx context.Context) (map[string]string, error) {
-	data := make(map[string]string, len(a.aggregate.Bundles))
+func (a aggregateContent) collectBundles(ctx context.Context) (map[string][]*pki.Certificate, error) {
+	bundles := make(map[string][]*pki.Certificate, len(a.aggregate.Bundles))
 	for _, source := range a.aggregate.Bundles {
 		configMap, err := a.client.CoreV1().ConfigMaps(a.namespace).Get(ctx, source.Bundle, metav1.GetOptions{})
 		if err != nil {
@@ -118,9 +159,9 @@ func (a aggregateContent) collectBundles(ctx context.Context) (map[string]string
 		if err != nil {
 			return nil, fmt.Errorf("read bundle %s/%s: %w", a.namespace, source.Bundle, err)
 		}
-		data[source.Key] = string(pki.EncodeCertificates(anchors...))
+		bundles[source.Key] = anchors
 	}
-	return data, nil
+	return bundles, nil
 }
 
 func hashAnnotation[V ~string | ~[]byte](data map[string]V) map[string]string {

@@ -15,7 +15,8 @@ import (
 const (
 	// WriteAggregateSecret writes all pairs into the aggregate Secret, from live reads of the leaves.
 	WriteAggregateSecret ActionKind = "WriteAggregateSecret"
-	// WriteAggregateConfigMap writes all bundles into the aggregate ConfigMap, from live reads of the bundles.
+	// WriteAggregateConfigMap writes all bundles into the aggregate ConfigMap, from live reads of the bundles. Unless
+	// it is Irreversible, it keeps the anchors that are there.
 	WriteAggregateConfigMap ActionKind = "WriteAggregateConfigMap"
 )
 
@@ -46,7 +47,8 @@ type AggregatedBundle struct {
 
 // AssessAggregate returns the actions that bring an aggregate up to date with its sources. Nothing is written before
 // every source exists and is readable: processes keep what they have (NeverEmpty). Trust comes before leaves: while
-// the ConfigMap is behind, the Secret is not written.
+// the ConfigMap lacks an anchor, the Secret is not written. It goes after them: while the Secret has a former pair, no
+// anchor is removed from the ConfigMap, whatever the bundle of the pair's trust domain holds (AnchorInUse).
 func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*Bundle) ([]Action, []Blocker) {
 	if p := cmp.Or(a.Secret.Problem, a.ConfigMap.Problem); p != nil {
 		return nil, []Blocker{{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message}}
@@ -54,11 +56,8 @@ func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*
 	if blockers := a.missingBundles(bundles); len(blockers) > 0 {
 		return nil, blockers
 	}
-	if a.bundlesDiffer(bundles) {
-		return a.write(Action{
-			Kind: WriteAggregateConfigMap, ObjectKind: ConfigMapKind, Object: a.ConfigMap.Name,
-			ResourceVersion: a.ConfigMap.ResourceVersion, Reason: "its bundles have changed",
-		}), nil
+	if a.lacksAnchors(bundles) {
+		return a.write(a.writeConfigMap("its bundles have new anchors")), nil
 	}
 	if blockers := a.missingLeaves(leaves); len(blockers) > 0 {
 		return nil, blockers
@@ -69,7 +68,19 @@ func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*
 			ResourceVersion: a.Secret.ResourceVersion, Reason: "its leaves have changed",
 		}), nil
 	}
+	if a.bundlesDiffer(bundles) {
+		remove := a.writeConfigMap("its bundles have changed")
+		remove.Irreversible = true
+		return a.write(remove), nil
+	}
 	return nil, nil
+}
+
+func (a *Aggregate) writeConfigMap(reason string) Action {
+	return Action{
+		Kind: WriteAggregateConfigMap, ObjectKind: ConfigMapKind, Object: a.ConfigMap.Name,
+		ResourceVersion: a.ConfigMap.ResourceVersion, Reason: reason,
+	}
 }
 
 func (a *Aggregate) write(action Action) []Action {
@@ -102,8 +113,17 @@ func (a *Aggregate) missingLeaves(leaves map[string]*Leaf) []Blocker {
 	return out
 }
 
+// lacksAnchors reports whether the ConfigMap lacks an anchor of a bundle.
+func (a *Aggregate) lacksAnchors(bundles map[string]*Bundle) bool {
+	return !a.ConfigMap.Present || slices.ContainsFunc(a.Bundles, func(ab AggregatedBundle) bool {
+		return slices.ContainsFunc(bundles[ab.Bundle].Anchors, func(ca *pki.Certificate) bool {
+			return !slices.Contains(a.Anchors[ab.Key], ca.Fingerprint)
+		})
+	})
+}
+
 func (a *Aggregate) bundlesDiffer(bundles map[string]*Bundle) bool {
-	if !a.ConfigMap.Present || len(a.Anchors) != len(a.Bundles) {
+	if len(a.Anchors) != len(a.Bundles) {
 		return true
 	}
 	for _, ab := range a.Bundles {

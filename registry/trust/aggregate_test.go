@@ -38,6 +38,7 @@ func TestAssessAggregate(t *testing.T) {
 		change   func(w *world, a *Aggregate, leaves map[string]*Leaf, bundles map[string]*Bundle)
 		action   ActionKind
 		object   string
+		removes  bool
 		blockers []Blocker
 	}{
 		{name: "up to date", change: func(*world, *Aggregate, map[string]*Leaf, map[string]*Bundle) {}},
@@ -49,8 +50,22 @@ func TestAssessAggregate(t *testing.T) {
 		{name: "a new anchor", change: func(w *world, _ *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
 			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w))
 		}, action: WriteAggregateConfigMap, object: "all-bundles"},
+		{name: "another anchor: it stays while a former pair is there", change: func(w *world, a *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
+			a.Anchors["ca.crt"] = append(a.Anchors["ca.crt"], "former")
+			w.leaf("server").Certificate = signedLeaf(w, "server", w.d.Signer.Active)
+		}, action: WriteAggregateSecret, object: "all-certs"},
+		{name: "another anchor: it stays while a leaf is missing", change: func(_ *world, a *Aggregate, leaves map[string]*Leaf, _ map[string]*Bundle) {
+			a.Anchors["ca.crt"] = append(a.Anchors["ca.crt"], "former")
+			delete(leaves, "server")
+		}, blockers: wait("Secret/server", "leaf")},
+		{name: "another anchor: it goes after the pairs", change: func(_ *world, a *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
+			a.Anchors["ca.crt"] = append(a.Anchors["ca.crt"], "former")
+		}, action: WriteAggregateConfigMap, object: "all-bundles", removes: true},
+		{name: "a new anchor for another one: it is added before anything goes", change: func(w *world, a *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
+			a.Anchors["ca.crt"] = []pki.Fingerprint{"former"}
+		}, action: WriteAggregateConfigMap, object: "all-bundles"},
 		{name: "a foreign bundle key", change: func(_ *world, a *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) { a.Anchors["old"] = nil },
-			action: WriteAggregateConfigMap, object: "all-bundles"},
+			action: WriteAggregateConfigMap, object: "all-bundles", removes: true},
 		{name: "a new leaf", change: func(w *world, _ *Aggregate, _ map[string]*Leaf, _ map[string]*Bundle) {
 			w.leaf("server").Certificate = signedLeaf(w, "server", w.d.Signer.Active)
 		}, action: WriteAggregateSecret, object: "all-certs"},
@@ -89,8 +104,8 @@ func TestAssessAggregate(t *testing.T) {
 			case tt.action == "" && len(actions) > 0:
 				t.Errorf("unexpected %+v", actions)
 			case tt.action == "":
-			case len(actions) != 1 || actions[0].Kind != tt.action || actions[0].Object != tt.object || actions[0].ResourceVersion == "":
-				t.Errorf("actions %+v, want one %s of %s", actions, tt.action, tt.object)
+			case len(actions) != 1 || actions[0].Kind != tt.action || actions[0].Object != tt.object || actions[0].ResourceVersion == "" || actions[0].Irreversible != tt.removes:
+				t.Errorf("actions %+v, want one %s of %s, irreversible %t", actions, tt.action, tt.object, tt.removes)
 			}
 		})
 	}
