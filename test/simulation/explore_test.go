@@ -19,8 +19,18 @@ const mostStates = 100_000
 // with current or old caches, and may crash after a write; processes load and are observed; a leaf is deleted.
 func TestEverythingInTheSmallWorld(t *testing.T) {
 	t.Parallel()
+	exploreSmallWorld(t, nil, secondProcess)
+}
+
+// TestExtendedRosterEditInTheSmallWorld tries them with an edit of who counts, too.
+func TestExtendedRosterEditInTheSmallWorld(t *testing.T) {
+	exploreSmallWorld(t, rosterEdits, secondProcess, rosterEdit)
+}
+
+func exploreSmallWorld(t *testing.T, more func(*world) []move, asked ...happening) {
+	t.Helper()
 	c := newCounts()
-	x := &explorer{protocol: trust.Assess, counts: c}
+	x := &explorer{protocol: trust.Assess, counts: c, more: more}
 	if err := x.explore(smallWorld(), mostStates); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +41,7 @@ func TestEverythingInTheSmallWorld(t *testing.T) {
 	if !x.complete {
 		t.Errorf("only stories of %d moves were tried", x.depth)
 	}
-	for _, h := range []happening{secondProcess, rosterEdit} {
+	for _, h := range asked {
 		if c.events[h] == 0 {
 			t.Errorf("it has not happened that %s", h)
 		}
@@ -41,6 +51,7 @@ func TestEverythingInTheSmallWorld(t *testing.T) {
 // TestExplorerFindsMutants shows that the small world is large enough: the explorer finds the mutants that need no
 // more, by a shortest story.
 func TestExplorerFindsMutants(t *testing.T) {
+	t.Parallel()
 	all := mutants()
 	for _, name := range []string{
 		"no gate", "the gate counts instead of looking at content", "promote on the first evidence",

@@ -87,8 +87,8 @@ const (
 	outrunStart happening = "a pod would start with something older than live leaves need"
 )
 
-// leastInCI is how often each must happen at least in the 100,000 steps of CI.
-func leastInCI() map[happening]int {
+// leastOfAll is how often each must happen at least in perSteps steps.
+func leastOfAll() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
 		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
@@ -99,8 +99,7 @@ func leastInCI() map[happening]int {
 	return out
 }
 
-// leastOfPods is how often the happenings of pods must happen in 100,000 steps, a fifth of them in worlds with
-// pods.
+// leastOfPods is how often the happenings of pods must happen in perSteps steps, a fifth of them in worlds with pods.
 func leastOfPods() map[happening]int {
 	return map[happening]int{
 		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 10, scaledToZero: 5,
@@ -108,12 +107,15 @@ func leastOfPods() map[happening]int {
 	}
 }
 
+// perSteps is the number of steps in which each must happen so often. A shorter search must see its share, rounded up.
+const perSteps = 100_000
+
 // lacking lists what has not happened often enough.
 func (c *counts) lacking(least map[happening]int) []string {
 	var out []string
 	for _, h := range slices.Sorted(maps.Keys(least)) {
-		if c.events[h] < least[h] {
-			out = append(out, fmt.Sprintf("%s: %d times, at least %d are asked for", h, c.events[h], least[h]))
+		if asked := (least[h]*min(c.steps, perSteps) + perSteps - 1) / perSteps; c.events[h] < asked {
+			out = append(out, fmt.Sprintf("%s: %d times, at least %d are asked for", h, c.events[h], asked))
 		}
 	}
 	return out

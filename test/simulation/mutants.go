@@ -45,7 +45,7 @@ func mutants() []mutant {
 		{name: "retire by a timer", make: believing(retireByTimer)},
 		{name: "retire without evidence of delivery", make: believing(retireUndelivered)},
 		{name: "promote on the first evidence", make: believing(firstEvidence)},
-		{name: "who does not answer counts as gone", make: believing(ignoreFailures), often: []string{"reachable", "observe"}},
+		{name: "who does not answer counts as gone", make: believing(ignoreFailures), rare: true, often: []string{"reachable", "observe"}},
 		{name: "an annotation is the truth", make: believing(annotationIsTruth)},
 		{name: "forget the previous signer at the promotion", make: acting(forgetPrevious)},
 		{name: "destroy the previous key at the promotion", make: acting(destroyAtPromotion)},
@@ -66,7 +66,7 @@ func mutants() []mutant {
 		},
 		{name: "renewed without delay", make: believing(renewedAtOnce)},
 		{
-			name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock), shape: promisers,
+			name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock), rare: true, shape: promisers,
 			only: []string{"leader", "crash", "time"}, often: []string{"crash"}, breaks: []string{"Handshake", "TrustBeforeUse", "AnchorInUse"},
 		},
 		{name: "diverged evidence is ignored", make: believing(divergedIgnored)},

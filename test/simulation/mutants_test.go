@@ -53,6 +53,7 @@ func catchMutants(t *testing.T, hunts uint64, hunted []mutant) {
 
 // TestNoMutantIsNone shows that the hunt finds nothing in the real protocol.
 func TestNoMutantIsNone(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		for _, pods := range []bool{false, true} {
 			none := mutant{make: func() Protocol { return trust.Assess }, pods: pods}
@@ -69,6 +70,7 @@ func ofPods() []mutant { return slices.Concat(podMutants(), startedMutants(), ta
 // TestMutantsOfPodsAreOfTheProtocol shows that the real protocol keeps the invariants in the worlds of these
 // mutants.
 func TestMutantsOfPodsAreOfTheProtocol(t *testing.T) {
+	t.Parallel()
 	for _, m := range ofPods() {
 		t.Run(m.name, func(t *testing.T) {
 			m.make, m.loosens = func() Protocol { return trust.Assess }, nil

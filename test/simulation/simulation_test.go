@@ -38,12 +38,18 @@ func (d *rapidDice) resume() {
 	}
 }
 
-// budget is the number of steps of TestSimulation, or STEPS of the environment.
+// stepsInCI and stepsExtended are the numbers of steps of TestSimulation and TestExtendedSimulation.
+const (
+	stepsInCI     = 50_000
+	stepsExtended = 200_000
+)
+
+// budget is STEPS of the environment, or the number of steps in CI.
 func budget(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("STEPS")
 	if text == "" {
-		return 100_000
+		return stepsInCI
 	}
 	steps, err := strconv.Atoi(text)
 	if err != nil || steps < 1 {
@@ -58,7 +64,7 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	t.Helper()
 	switch text := os.Getenv("WORLDS"); text {
 	case "":
-		return drawWorld, leastInCI()
+		return drawWorld, leastOfAll()
 	case "pods":
 		return drawPods, leastOfPods()
 	case "started":
@@ -69,16 +75,21 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	}
 }
 
-// fewSteps is from how many steps on the search must see all happenings.
-const fewSteps = 100_000
-
 // worldsPerCheck is how many worlds rapid draws from one seed.
 const worldsPerCheck = 100
 
 // TestSimulation plays random stories until the budget is used up, and brings each to rest.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	steps, first, total := budget(t), property.Seed(t), newCounts()
+	simulate(t, budget(t), property.Seed(t))
+}
+
+// TestExtendedSimulation plays other stories than TestSimulation, which uses up fewer seeds than steps.
+func TestExtendedSimulation(t *testing.T) { simulate(t, stepsExtended, property.Seed(t)+stepsInCI) }
+
+func simulate(t *testing.T, steps int, first uint64) {
+	t.Helper()
+	total := newCounts()
 	draw, least := worlds(t)
 	begin, told := time.Now(), time.Now()
 	search := property.Search{Seed: first, Checks: worldsPerCheck, Steps: 50, ShrinkTime: 20 * time.Second}
@@ -92,8 +103,8 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("seed %d, %.0f steps/s: %s", first, rate(total, begin), total)
 	fmt.Println("simulation: what happened:", total.report())
-	for _, text := range total.lacking(least) {
-		if total.steps >= fewSteps {
+	if total.steps >= stepsInCI {
+		for _, text := range total.lacking(least) {
 			t.Errorf("the search proves little: %s", text)
 		}
 	}

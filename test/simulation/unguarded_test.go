@@ -12,20 +12,26 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// unguardedWorlds is the number of stories without a guard.
-const unguardedWorlds = 300
-
 // TestWithoutGuard lets people do anything. No handshake is promised then, but problems are told. When people have
 // deleted unreadable objects and every process has loaded, every domain comes to rest and all handshakes succeed.
 func TestWithoutGuard(t *testing.T) {
-	c, first := newCounts(), property.Seed(t)
-	for seed := first; seed < first+unguardedWorlds; seed++ {
+	t.Parallel()
+	withoutGuard(t, property.Seed(t), 150)
+}
+
+// TestExtendedWithoutGuard goes on where TestWithoutGuard ends.
+func TestExtendedWithoutGuard(t *testing.T) { withoutGuard(t, property.Seed(t)+150, 600) }
+
+func withoutGuard(t *testing.T, first, stories uint64) {
+	t.Helper()
+	c := newCounts()
+	for seed := first; seed < first+stories; seed++ {
 		if err := unguarded(newRandomDice(seed), c, nil); err != nil {
 			var lines []string
 			_ = unguarded(newRandomDice(seed), newCounts(), func(format string, args ...any) {
 				lines = append(lines, fmt.Sprintf(format, args...))
 			})
-			t.Fatalf("SEED=%d repeats it: %v\n%s", seed, err, strings.Join(lines, "\n"))
+			t.Fatalf("SEED=%d repeats it in TestWithoutGuard: %v\n%s", seed, err, strings.Join(lines, "\n"))
 		}
 	}
 	t.Log(c)

@@ -24,7 +24,7 @@ func TestExtendedWaysBack(t *testing.T) {
 		most     int
 		complete bool
 	}{
-		{name: "small world", most: mostStates, complete: true},
+		{name: "small world", more: rosterEdits, most: mostStates, complete: true},
 		{name: "jumps and deletions", more: jumpsAndDeletions, most: statesOfJumps},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,10 +71,10 @@ func (w *world) wayBack() (rounds int, err error) {
 
 func jumpsAndDeletions(w *world) []move {
 	d := w.domains().Domains[0]
-	out := []move{
+	out := append(rosterEdits(w), []move{
 		{name: "the signer is deleted", do: func(w *world) error { w.apply(w.deletesSigner(w.domains().Domains[0])); return nil }},
 		{name: "the bundle is deleted", do: func(w *world) error { w.apply(w.deletesBundle(w.domains().Domains[0])); return nil }},
-	}
+	}...)
 	switch {
 	case w.ahead > 0:
 		out = append(out, move{name: "the clocks come back", do: func(w *world) error { w.clocksComeBack(); return nil }})
