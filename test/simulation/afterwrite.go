@@ -137,12 +137,15 @@ func checkShrinking(was, is *trust.Domain) error {
 	return nil
 }
 
-// judge asks the guard about a write of a leader that was decided on the present state.
+// judge asks the guard about a write of a leader that was decided on the present state, by the clock of the leader and
+// what the leader knows of it.
 func (w *world) judge(l *leader, object string, was, is *trust.Domain) error {
 	if !w.judging || !l.undisturbed || w.history(is.Name).dead {
 		return nil
 	}
-	if found := trust.Judge(w.seen(was), w.seen(is), w.clock.now().Add(l.off)); len(found) > 0 {
+	before, after := *w.seen(was), *w.seen(is)
+	before.ClockSkew, after.ClockSkew = l.off, l.off
+	if found := trust.Judge(&before, &after, w.clock.now().Add(l.off)); len(found) > 0 {
 		return violated("Guard", "the guard would refuse that %s writes %s: %s: %s", l.name, object, found[0].Invariant, found[0].Message)
 	}
 	return nil
