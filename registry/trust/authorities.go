@@ -74,7 +74,7 @@ func (a *facts) established(ca *pki.Certificate) bool {
 		next := a.d.Signer.Next
 		// If every live leaf has moved to next, the active CA has lost its leaves, not its verifiers. They have
 		// loaded it, and only it can restore a member that must start before it can load next.
-		return under == a.lives || (next != nil && (under > 0 || a.borneBy(next) == a.lives))
+		return under == a.valid || (next != nil && (under > 0 || a.borneBy(next) == a.valid))
 	case SlotNext, SlotRetired, SlotForeign:
 	}
 	return false

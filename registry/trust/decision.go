@@ -171,7 +171,7 @@ func (a *proofs) deriveStage() Stage {
 // that replaces a CA in one write does that.
 func (a *proofs) unproven() bool {
 	s := &a.d.Signer
-	if a.lives == 0 || a.borneBy(s.Active) > 0 {
+	if a.valid == 0 || a.borneBy(s.Active) > 0 {
 		return false
 	}
 	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForAll(s.Active)) > 0

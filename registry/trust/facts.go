@@ -28,10 +28,11 @@ type facts struct {
 	// signers of the leaves by leaf name, nil if no known CA signed the leaf.
 	signers map[string]*pki.Certificate
 	// under names the live leaves that some verifier accepts by a CA, by its fingerprint. borne counts those that every
-	// verifier accepts by the CA. lives counts all live leaves.
-	under map[pki.Fingerprint][]string
-	borne map[pki.Fingerprint]int
-	lives int
+	// verifier accepts by the CA. lives counts all live leaves, valid those whose time has come: nobody has accepted
+	// the CA of another one by it.
+	under        map[pki.Fingerprint][]string
+	borne        map[pki.Fingerprint]int
+	lives, valid int
 	// unreadable are the leaves that exist and cannot be read: they may chain to any CA.
 	unreadable []string
 	// nextUnfit says that next cannot sign some leaf. It is set only if the active CA cannot be used.
@@ -100,9 +101,13 @@ func (a *facts) countLeaf(l *Leaf) {
 		a.unreadable = append(a.unreadable, secret(l.Name))
 	case a.live(l):
 		a.lives++
+		proves := !a.early(l.Certificate)
+		if proves {
+			a.valid++
+		}
 		for _, link := range a.chainOf(l) {
 			a.under[link.ca.Fingerprint] = append(a.under[link.ca.Fingerprint], l.Name)
-			if link.identified {
+			if link.identified && proves {
 				a.borne[link.ca.Fingerprint]++
 			}
 		}

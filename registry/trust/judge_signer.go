@@ -141,7 +141,7 @@ func (j *judge) judgeActive(old, s *Signer) {
 		return
 	}
 	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
-	everybodyUsesIt := j.before.lives > 0 && j.before.borneBy(s.Active) == j.before.lives
+	everybodyUsesIt := j.before.valid > 0 && j.before.borneBy(s.Active) == j.before.valid
 	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
 		return
 	}

@@ -124,21 +124,48 @@ func TestRenewedCAWithItsFormerKept(t *testing.T) {
 	}
 }
 
-// TestMissingLeafUnderAnotherIdentifier: a leaf is missing when the CA has got another identifier. No live leaf shows
-// that its verifiers have loaded the renewed CA, and they refuse what names its identifier until they have.
-func TestMissingLeafUnderAnotherIdentifier(t *testing.T) {
-	w := bootstrapped(t)
-	renewed := otherIdentifier(w, w.d.Signer.Active)
-	w.d.Signer.Active = renewed
-	for i := range w.d.Leaves {
-		w.d.Leaves[i].Present, w.d.Leaves[i].Certificate = false, nil
-	}
-	if a := w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, renewed.Equal) || w.leaf("server").Present {
-		t.Fatalf("the leaf was signed before its verifiers have loaded the renewed CA: %s", outline(a))
-	}
-	w.reload("client-a", "client-b")
-	if a := w.settle(); !w.leaf("server").Present || !w.leaf("server").Certificate.Identifies(renewed) {
-		t.Errorf("all verifiers have loaded the renewed CA, and it does not sign: %s", outline(a))
+// TestNoLeafProvesAnotherIdentifier: the CA has got another identifier, and every leaf is missing, or was put there
+// before its time. So no leaf shows that its verifiers have loaded the renewed CA, and they refuse what names its
+// identifier until they have.
+func TestNoLeafProvesAnotherIdentifier(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lose func(w *world, l *Leaf, renewed *pki.Certificate)
+	}{
+		{name: "missing", lose: func(_ *world, l *Leaf, _ *pki.Certificate) { l.Present, l.Certificate = false, nil }},
+		{name: "early", lose: func(w *world, l *Leaf, renewed *pki.Certificate) {
+			pair, err := w.keys[renewed.Fingerprint].Issue(l.Policy.Profile, w.now.Add(24*time.Hour))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			l.Certificate = pair.Certificate
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			renewed := otherIdentifier(w, w.d.Signer.Active)
+			w.d.Signer.Active = renewed
+			for i := range w.d.Leaves {
+				tt.lose(w, &w.d.Leaves[i], renewed)
+			}
+			// Nothing is known of the members: what was observed of them has lapsed.
+			for i := range w.d.Parties {
+				for k := range w.d.Parties[i].Members {
+					w.d.Parties[i].Members[k].Observations = nil
+				}
+			}
+			issued := func() bool {
+				l := w.leaf("server")
+				return l.Present && l.Certificate.Identifies(renewed) && l.Certificate.ValidAt(w.now)
+			}
+			if a := w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, renewed.Equal) || issued() {
+				t.Fatalf("the leaf was signed before its verifiers have loaded the renewed CA: %s", outline(a))
+			}
+			w.reload("client-a", "client-b")
+			if a := w.settle(); !issued() {
+				t.Errorf("the leaf is not signed by the renewed CA although everybody has loaded it: %s", outline(a))
+			}
+		})
 	}
 }
 
