@@ -60,7 +60,11 @@ func forClientsOnly(w *world) *pki.Certificate {
 
 // signedLeaf issues a leaf as pki does, with that CA.
 func signedLeaf(w *world, name string, ca *pki.Certificate) *pki.Certificate {
-	pair, err := w.keys[ca.Fingerprint].Issue(w.leaf(name).Policy.Profile, w.now)
+	return signedLeafAt(w, name, ca, w.now)
+}
+
+func signedLeafAt(w *world, name string, ca *pki.Certificate, at time.Time) *pki.Certificate {
+	pair, err := w.keys[ca.Fingerprint].Issue(w.leaf(name).Policy.Profile, at)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -396,12 +396,7 @@ func TestMissingLeafOfNextIsConfirmed(t *testing.T) {
 	}{
 		{name: "deleted", lose: func(f *fleet) { deleteLeaf("server-0")(&f.d) }},
 		{name: "its time has not come", lose: func(f *fleet) {
-			l := f.leaf("server-0")
-			pair, err := f.keys[f.d.Signer.Next.Fingerprint].Issue(l.Policy.Profile, f.now.Add(24*time.Hour))
-			if err != nil {
-				f.t.Fatal(err)
-			}
-			l.Certificate = pair.Certificate
+			f.leaf("server-0").Certificate = signedLeafAt(f.world, "server-0", f.d.Signer.Next, f.now.Add(day))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -102,15 +102,17 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 	if left := a.acceptedUntil(best, l.Name).Sub(a.now); left < profile.Validity {
 		profile.Validity = left
 	}
+	// Verifiers accept the CA of a valid leaf. One that is not valid now shows nothing of the kind.
+	proven := same(current, best)
+	if missing {
+		proven = a.established(best)
+	}
 	issue := &Action{
 		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Reason: reason,
-	}
-	// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale. Verifiers accept the CA of
-	// a valid leaf. One that is not valid now shows nothing of the kind.
-	if issue.Irreversible = !same(current, best); missing {
-		issue.Irreversible = !a.established(best)
+		// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale.
+		Irreversible: !proven,
 	}
 	return issue, nil
 }

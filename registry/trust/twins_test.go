@@ -131,14 +131,12 @@ func TestNoLeafProvesAnotherIdentifier(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		lose func(w *world, l *Leaf, renewed *pki.Certificate)
+		// lapsed says that nothing is known of the members any more.
+		lapsed bool
 	}{
 		{name: "missing", lose: func(_ *world, l *Leaf, _ *pki.Certificate) { l.Present, l.Certificate = false, nil }},
-		{name: "early", lose: func(w *world, l *Leaf, renewed *pki.Certificate) {
-			pair, err := w.keys[renewed.Fingerprint].Issue(l.Policy.Profile, w.now.Add(24*time.Hour))
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			l.Certificate = pair.Certificate
+		{name: "early", lapsed: true, lose: func(w *world, l *Leaf, renewed *pki.Certificate) {
+			l.Certificate = signedLeafAt(w, l.Name, renewed, w.now.Add(day))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,10 +146,9 @@ func TestNoLeafProvesAnotherIdentifier(t *testing.T) {
 			for i := range w.d.Leaves {
 				tt.lose(w, &w.d.Leaves[i], renewed)
 			}
-			// Nothing is known of the members: what was observed of them has lapsed.
-			for i := range w.d.Parties {
-				for k := range w.d.Parties[i].Members {
-					w.d.Parties[i].Members[k].Observations = nil
+			for _, name := range []string{"server", "client-a", "client-b"} {
+				if tt.lapsed {
+					w.member(name).Observations = nil
 				}
 			}
 			issued := func() bool {

@@ -12,15 +12,18 @@ import (
 	"certrotation.dev/test/property"
 )
 
+// unguardedInCI is the number of stories of TestWithoutGuard.
+const unguardedInCI = 150
+
 // TestWithoutGuard lets people do anything. No handshake is promised then, but problems are told. When people have
 // deleted unreadable objects and every process has loaded, every domain comes to rest and all handshakes succeed.
 func TestWithoutGuard(t *testing.T) {
 	t.Parallel()
-	withoutGuard(t, property.Seed(t), 150)
+	withoutGuard(t, property.Seed(t), unguardedInCI)
 }
 
 // TestExtendedWithoutGuard goes on where TestWithoutGuard ends.
-func TestExtendedWithoutGuard(t *testing.T) { withoutGuard(t, property.Seed(t)+150, 600) }
+func TestExtendedWithoutGuard(t *testing.T) { withoutGuard(t, property.Seed(t)+unguardedInCI, 600) }
 
 func withoutGuard(t *testing.T, first, stories uint64) {
 	t.Helper()
