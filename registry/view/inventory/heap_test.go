@@ -80,7 +80,11 @@ func TestHeapHoldsNoParsedKey(t *testing.T) {
 			if got := <-requests; got != "HTTP/2.0 "+tc.contentType {
 				t.Errorf("the Secrets were listed by %s", got)
 			}
-			heap, err := os.ReadFile(dump)
+			whole, err := os.ReadFile(dump)
+			if err != nil {
+				t.Fatal(err)
+			}
+			heap, err := heldMemory(whole)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +220,6 @@ func dumpHeap(t *testing.T, task []string) {
 	if mode == "keeps" {
 		keep(t.Context(), t, core)
 	}
-	// The stack of a goroutine keeps its last values until it continues, so stop them all.
 	stop()
 	inv.Wait()
 	// sync.Pool frees its content at the second collection.
