@@ -59,8 +59,11 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 // rebuildLost republishes a lost bundle even if a clock that was ahead recorded something. The operator must delete
 // the signer to mend that. Until the bundle is back, only the signer holds the anchor of live leaves.
 func (a *decision) rebuildLost(out *Assessment) []Action {
-	if len(a.d.Bundle.Anchors) > 0 || a.skewProblem() != nil {
+	if a.skewProblem() != nil {
 		return nil
+	}
+	if len(a.d.Bundle.Anchors) > 0 {
+		return a.addLost()
 	}
 	if a.tooEarly(a.d.Signer.Active) {
 		next := a.d.Signer.Next
@@ -78,10 +81,42 @@ func (a *decision) rebuildLost(out *Assessment) []Action {
 	return nil
 }
 
-// formerUnlessAhead returns the previous CAs whose leaves may be presented, without those that a clock made that was
-// ahead.
-func (a *facts) formerUnlessAhead() []*pki.Certificate {
-	return slices.DeleteFunc(slices.Clone(a.d.Signer.Previous), func(ca *pki.Certificate) bool { return a.tooEarly(ca) || a.ended(ca) })
+// addLost adds the anchor that only the signer holds (lostAnchor) to a bundle that has others: beside every leaf
+// first, as publish does. It removes nothing.
+func (a *decision) addLost() []Action {
+	lost := a.lostAnchor()
+	if lost == nil {
+		return nil
+	}
+	var out []Action
+	for i := range a.d.Leaves {
+		if l := &a.d.Leaves[i]; a.copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, lost.Equal) {
+			out = append(out, *updateAnchorsAction(l, append(slices.Clone(l.Anchors), lost), "its ca.crt lacks "+lost.Subject))
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return []Action{*a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), lost), "it lacks "+lost.Subject)}
+}
+
+// lostAnchor returns the CA whose anchor only the signer holds while leaves of it may be presented, nil if there is
+// none.
+func (a *decision) lostAnchor() *pki.Certificate {
+	s := &a.d.Signer
+	switch active := s.Active; {
+	case active == nil:
+	case !a.tooEarly(active):
+		if !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable()) {
+			return active
+		}
+	case len(a.d.Bundle.Anchors) == 0:
+		inUse := func(ca *pki.Certificate) bool { return !a.tooEarly(ca) && !a.ended(ca) }
+		if i := slices.IndexFunc(s.Previous, inUse); i >= 0 {
+			return s.Previous[i]
+		}
+	}
+	return nil
 }
 
 func (a *decision) signerAction(kind ActionKind, reason string) *Action {

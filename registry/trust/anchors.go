@@ -47,13 +47,19 @@ func (a *proofs) inseparable(ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.ByHandshake() && len(a.untrusting(p, active).blockers) > 0 })
 }
 
-// waitsForTwin returns the members without evidence of the active CA, if that was renewed with the key of ca. Until
-// they show it, leaves end with ca.
-func (a *proofs) waitsForTwin(ca *pki.Certificate) []Blocker {
-	if active := a.d.Signer.Active; a.liveUnder(ca) > 0 && !same(ca, active) && interchangeable(ca, active) {
-		return a.waitsForTrust(a.parties, active)
+// waitsForStandIns returns the members without evidence of an anchor that could replace ca for a leaf that needs ca
+// until then (neededBy). Such a leaf ends with ca.
+func (a *proofs) waitsForStandIns(ca *pki.Certificate) []Blocker {
+	var out []Blocker
+	for _, leaf := range a.under[ca.Fingerprint] {
+		if a.replaceable(ca, leaf) {
+			continue
+		}
+		for _, twin := range a.standIns(ca, leaf) {
+			out = append(out, a.waitsForTrust(a.verifiers[leaf], twin)...)
+		}
 	}
-	return nil
+	return out
 }
 
 // acceptedUntil returns until when all verifiers accept a leaf of ca. That is the end of ca if there is evidence that

@@ -24,7 +24,7 @@ func (a *decision) blockers(out *Assessment, turn *turn) []Blocker {
 	case Draining:
 		for _, ca := range a.former {
 			all = append(all, a.undeliveringOf(ca)...)
-			all = append(all, a.waitsForTwin(ca)...)
+			all = append(all, a.waitsForStandIns(ca)...)
 		}
 		if until := a.drainsUntil(); until.After(a.now) {
 			all = append(all, Blocker{

@@ -171,6 +171,41 @@ func TestBundleLostUnderAClockAhead(t *testing.T) {
 	}
 }
 
+// TestActiveCAUnpublishedUnderAClockAhead: a clock that was ahead promoted the active CA, and the CA got another key
+// identifier, so that the bundle and the leaves lack its anchor. They get it before the signer may be deleted, as the
+// problem says.
+func TestActiveCAUnpublishedUnderAClockAhead(t *testing.T) {
+	w := bootstrapped(t)
+	former := w.d.Signer.Active
+	for i := range w.d.Leaves {
+		w.d.Leaves[i].Anchors = []*pki.Certificate{former}
+	}
+	w.d.Signer.Active = otherIdentifier(w, former)
+	w.d.Signer.Annotations[AnnotationPromotedAt] = stamp(w.now.Add(20 * 365 * day))
+	refused := func() bool {
+		after := w.clone()
+		deleteSigner(after)
+		return len(Judge(w.clone(), after, w.now)) > 0
+	}
+	if !refused() {
+		t.Error("the only place with the anchor of the active CA may be deleted")
+	}
+	w.done = nil
+	w.settle()
+	want := []string{"UpdateLeafAnchors client-a", "UpdateLeafAnchors client-b", "UpdateLeafAnchors server", "PublishAnchors bundle"}
+	if !slices.Equal(w.done, want) {
+		t.Errorf("%q was done, not %q: %s", w.done, want, outline(w.assess()))
+	}
+	for _, ca := range []*pki.Certificate{former, w.d.Signer.Active} {
+		if !slices.ContainsFunc(w.d.Bundle.Anchors, ca.Equal) {
+			t.Errorf("the bundle lacks %s of %s", ca.Fingerprint, ca.Subject)
+		}
+	}
+	if refused() {
+		t.Error("the signer of the future may not be deleted")
+	}
+}
+
 // retiredBeside signs a leaf with a CA of an earlier signer, whose anchor is in ca.crt of the leaf.
 func retiredBeside(w *world, leaf string) *pki.Certificate {
 	made, err := pki.NewAuthority(pki.Profile{

@@ -65,24 +65,6 @@ func (j *judge) judgeSigner() {
 	j.judgePrevious(old, s)
 }
 
-// lostAnchor returns the CA whose anchor only the signer holds while leaves of it may be presented, nil if there is
-// none.
-func (a *decision) lostAnchor() *pki.Certificate {
-	s := &a.d.Signer
-	switch active := s.Active; {
-	case active == nil:
-	case !a.tooEarly(active):
-		if !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable()) {
-			return active
-		}
-	case len(a.d.Bundle.Anchors) == 0:
-		if former := a.formerUnlessAhead(); len(former) > 0 {
-			return former[0]
-		}
-	}
-	return nil
-}
-
 // absent returns the leaves whose Secrets do not exist, if the active CA can issue them.
 func (j *judge) absent() []string {
 	var out []string

@@ -374,7 +374,9 @@ func TestClocksThatComeBack(t *testing.T) {
 	}
 	f.now = f.now.Add(-20 * day)
 	// Let the CA look old enough.
-	f.d.Signer.Active = f.raw(f.d.Signer.Active, func(c *x509.Certificate) { c.NotBefore = start.Add(-day) }, nil)
+	old := f.raw(f.d.Signer.Active, func(c *x509.Certificate) { c.NotBefore = start.Add(-day) }, nil)
+	f.d.Bundle.Anchors[slices.IndexFunc(f.d.Bundle.Anchors, f.d.Signer.Active.Equal)] = old
+	f.d.Signer.Active = old
 	f.request("again")
 	if a := f.assess(); len(a.Actions) > 0 || a.ProblemOf("Secret/signer") == nil || a.ProblemOf("Secret/signer").Reason != ReasonClockSkewed {
 		t.Errorf("it acts before its own past: %+v, problems %+v", a.Actions, a.Problems)

@@ -83,6 +83,34 @@ func TestRenewedWithAnotherIdentifier(t *testing.T) {
 	}
 }
 
+// TestLostEvidenceOfAnotherIdentifier: leaves name the identifier of the renewed CA, and a member that was waived, or
+// has come back from an older disk, has the former CA alone. The former anchor stays for it, and the blocker names it.
+func TestLostEvidenceOfAnotherIdentifier(t *testing.T) {
+	w := bootstrapped(t)
+	former := w.d.Signer.Active
+	w.d.Signer.Active = otherIdentifier(w, former)
+	w.settle()
+	w.reloadAll()
+	w.settle()
+	w.reloadAll()
+	m := w.member("client-a")
+	for i := range m.Observations {
+		m.Observations[i].Trusts = []pki.Fingerprint{former.Fingerprint}
+	}
+	a := w.settle()
+	if a.Stage != Draining || !slices.ContainsFunc(w.d.Bundle.Anchors, former.Equal) {
+		t.Fatalf("the former anchor is removed: %s", outline(a))
+	}
+	named := func(b Blocker) bool { return b.Party == "client-a" && b.Reason == ReasonAnchorNotLoaded }
+	if len(a.Blockers) != 1 || !slices.ContainsFunc(a.Blockers, named) {
+		t.Errorf("the blockers are not the member that lacks the renewed CA: %s", outline(a))
+	}
+	w.reloadAll()
+	if a := w.settle(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 {
+		t.Errorf("no rest: %s", outline(a))
+	}
+}
+
 // TestIdentifierOfAnAnchorThatIsGone: the former anchor has already left the bundle. Only the identifier shows
 // that a leaf belongs to another certificate of its issuer.
 func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {

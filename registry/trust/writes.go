@@ -108,11 +108,15 @@ func (a *decision) updateAnchorsOf(l *Leaf) *Action {
 	default:
 		return nil
 	}
+	action := updateAnchorsAction(l, want, reason)
+	// Verifiers by ca.crt lose the anchors that are removed.
+	action.Irreversible = len(lost) > 0
+	return action
+}
+
+func updateAnchorsAction(l *Leaf, anchors []*pki.Certificate, reason string) *Action {
 	return &Action{
-		Kind: UpdateLeafAnchors, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion, Anchors: want,
-		// Verifiers by ca.crt lose the anchors that are removed.
-		Irreversible: len(lost) > 0,
-		Reason:       reason,
+		Kind: UpdateLeafAnchors, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion, Anchors: anchors, Reason: reason,
 	}
 }
 
