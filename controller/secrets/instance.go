@@ -112,6 +112,12 @@ func New(ctx context.Context, c clock.PassiveClock, api API, identity string, op
 	for name, at := range i.settings.given {
 		i.rotations[name] = edition.Rotation{Time: edition.UnixText(at)}
 	}
+	for name, at := range i.settings.rotating {
+		i.rotations[name] = edition.Rotation{}
+		if !at.IsZero() {
+			i.rotations[name] = edition.Rotation{Time: edition.UnixText(at)}
+		}
+	}
 	return i, nil
 }
 

@@ -18,12 +18,14 @@ type settings struct {
 	namespaces  []string
 	authorities bool
 	given       map[string]time.Time
-	noRenewal   bool
-	planOnly    bool
-	keys        Keys
-	metrics     *Metrics
-	recorder    events.EventRecorder
-	regarding   runtime.Object
+	// rotating are the times of WithGroupRotation, zero for what was never rotated.
+	rotating  map[string]time.Time
+	noRenewal bool
+	planOnly  bool
+	keys      Keys
+	metrics   *Metrics
+	recorder  events.EventRecorder
+	regarding runtime.Object
 }
 
 // WithNamespaces sets the namespaces in which the instance keeps Secrets, at least one. Generate uses the first

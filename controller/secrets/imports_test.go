@@ -1,0 +1,39 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImports: a controller that imports the library gets neither the API server nor tests with it.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []string
+	for name := range strings.FieldsSeq(string(out)) {
+		if of, is := strings.CutPrefix(name, "certrotation.dev/"); is {
+			own = append(own, of)
+		}
+		for _, heavy := range []string{"k8s.io/apiserver/", "k8s.io/apiextensions-apiserver/", "github.com/google/cel-go/", "google.golang.org/grpc"} {
+			if strings.HasPrefix(name, heavy) {
+				t.Errorf("it imports %s", name)
+			}
+		}
+	}
+	slices.Sort(own)
+	want := []string{
+		"controller/secrets", "controller/secrets/kinds", "registry/contenthash", "registry/edition", "registry/pki", "registry/podcontent",
+		"registry/trust", "registry/truststore",
+	}
+	if !slices.Equal(own, want) {
+		t.Errorf("it imports %q, want %q", own, want)
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"crypto/x509"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/controller/secrets/kinds"
+	"certrotation.dev/registry/edition"
+)
+
+// group are the authorities that rotate in lockstep. Each has a server and a client.
+var group = []string{"ca", "ca-etcd", "ca-kubelet"}
+
+// generation is what one reconciliation deploys, by authority.
+type generation map[string]struct{ server, client, bundle *corev1.Secret }
+
+// inLockstep reconciles the group in a phase, and returns what is deployed.
+func (w *world) inLockstep(state *edition.GroupRotation) generation {
+	w.Helper()
+	i := w.instance(WithGroupRotation(state, group...))
+	out := generation{}
+	for _, ca := range group {
+		w.generate(i, authority(ca), InPhase(state))
+		of := out[ca]
+		of.server = w.generate(i, leaf(ca+"-server", kinds.ServerCert), SignedInPhase(state, ca))
+		of.client = w.generate(i, leaf(ca+"-client", kinds.ClientCert), SignedInPhase(state, ca))
+		of.bundle, _ = i.Get(ca)
+		out[ca] = of
+	}
+	w.cleanup(i)
+	return out
+}
+
+func (w *world) trusts(bundle, leaf *corev1.Secret) bool {
+	w.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(bundle.Data[kinds.DataKeyCertificateBundle])
+	parsed, err := x509.ParseCertificate(w.certificatesOf(leaf, kinds.DataKeyCertificate)[0].DER())
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	_, err = parsed.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: w.clock.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	return err == nil
+}
+
+// TestPhasesOfAGroup: three authorities rotate in lockstep, twice, and abort a third rotation. Servers are restarted
+// before clients, and reach the clients of the reconciliation before. Once the first phase is over, the order does not
+// matter.
+func TestPhasesOfAGroup(t *testing.T) {
+	w, state := newWorld(t), edition.GroupRotation{}
+	of := edition.Circumstances{Settled: true}
+	deployed := w.inLockstep(&state)
+	first := w.names()
+	reconcile := func(want edition.Phase) {
+		t.Helper()
+		w.pass(time.Hour)
+		before, was := deployed, state.Phase
+		// As from the status of a resource.
+		deployed = w.inLockstep(state.DeepCopy())
+		for _, ca := range group {
+			is, was := deployed[ca], before[ca]
+			if !w.trusts(is.bundle, was.client) || !w.trusts(was.bundle, is.server) {
+				t.Errorf("%s: new servers and the clients before refuse each other", ca)
+			}
+			if state.LastInitiationFinishedTime != nil && (!w.trusts(was.bundle, is.client) || !w.trusts(is.bundle, was.server)) {
+				t.Errorf("%s: new clients and the servers before refuse each other", ca)
+			}
+		}
+		w.requests()
+		if w.inLockstep(&state); len(w.requests()) > 2 {
+			t.Errorf("in the phase %s, a second reconciliation asks for more than lists", was)
+		}
+		state = state.Reconciled(of, w.clock.Now())
+		if state.Phase != want {
+			t.Fatalf("after %s the phase is %s, want %s", was, state.Phase, want)
+		}
+	}
+	do := func(o edition.Operation) {
+		t.Helper()
+		var err error
+		if state, err = state.Do(o, of, w.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		do(edition.OperationStart)
+		reconcile(edition.Prepared)
+		do(edition.OperationComplete)
+		reconcile(edition.Completing)
+		reconcile(edition.Completed)
+	}
+	rotated := w.names()
+	if slices.ContainsFunc(rotated, func(name string) bool { return slices.Contains(first, name) }) || len(rotated) != len(first) {
+		t.Errorf("after two rotations there are %q, at first there were %q", rotated, first)
+	}
+	do(edition.OperationStart)
+	reconcile(edition.Prepared)
+	do(edition.OperationAbort)
+	reconcile(edition.Completing)
+	reconcile(edition.Completed)
+	if aborted := w.names(); !slices.Equal(aborted, rotated) {
+		t.Errorf("after an abort there are %q, before there were %q", aborted, rotated)
+	}
+}
+
+// TestAbortOfTheFirstRotation: the authorities have their first names again.
+func TestAbortOfTheFirstRotation(t *testing.T) {
+	w, state := newWorld(t), edition.GroupRotation{}
+	of := edition.Circumstances{Settled: true}
+	w.inLockstep(&state)
+	first := slices.Sorted(maps.Keys(w.stored()))
+	for _, o := range []edition.Operation{edition.OperationStart, edition.OperationAbort} {
+		var err error
+		if state, err = state.Do(o, of, w.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Hour)
+		w.inLockstep(&state)
+	}
+	for state.Phase != edition.Completed {
+		state = state.Reconciled(of, w.clock.Now())
+		w.inLockstep(&state)
+	}
+	if now := w.names(); !slices.Equal(now, first) {
+		t.Errorf("there are %q, at first there were %q", now, first)
+	}
+}

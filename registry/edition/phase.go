@@ -1,0 +1,308 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edition
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Phase is where the rotation of a group of authorities stands, by Gardener's names. The zero value means that it was
+// never rotated.
+type Phase string
+
+// Phases, in their order. The two in the middle are those of a rotation that leaves worker pools as they are at first.
+const (
+	// Preparing makes the new authorities. Bundles have both, clients get leaves of the new ones.
+	Preparing                      Phase = "Preparing"
+	PreparingWithoutWorkersRollout Phase = "PreparingWithoutWorkersRollout"
+	WaitingForWorkersRollout       Phase = "WaitingForWorkersRollout"
+	// Prepared waits until the owner says that every client outside trusts the new authorities.
+	Prepared Phase = "Prepared"
+	// Completing reissues the servers, and then drops the former authorities.
+	Completing Phase = "Completing"
+	Completed  Phase = "Completed"
+)
+
+// Operation is what a user asks for, by the name that Gardener gives it in the annotation gardener.cloud/operation.
+type Operation string
+
+// Operations on authorities. Those of all credentials include them. OperationAbort is not one of Gardener's.
+const (
+	OperationStart                         Operation = "rotate-ca-start"
+	OperationStartWithoutWorkersRollout    Operation = "rotate-ca-start-without-workers-rollout"
+	OperationComplete                      Operation = "rotate-ca-complete"
+	OperationStartAll                      Operation = "rotate-credentials-start"
+	OperationStartAllWithoutWorkersRollout Operation = "rotate-credentials-start-without-workers-rollout"
+	OperationCompleteAll                   Operation = "rotate-credentials-complete"
+	OperationAbort                         Operation = "rotate-ca-abort"
+)
+
+const (
+	// operationRolloutWorkers is followed by = and the names of worker pools, or by everyPool.
+	operationRolloutWorkers = "rotate-rollout-workers"
+	everyPool               = "*"
+
+	maxOperations       = 16
+	maxPoolsOfOperation = 1000
+	maxPool             = 253
+)
+
+// ErrOperation is wrapped by the refusals of operations.
+var ErrOperation = errors.New("operation refused")
+
+// GroupRotation is the recorded state of the rotation of a group of authorities, with the field names of Gardener's
+// status.credentials.rotation.certificateAuthorities. All authorities of the group share its times.
+type GroupRotation struct {
+	Phase Phase `json:"phase,omitempty"`
+	// LastInitiationTime is when the last rotation began. It decides the names of the current authorities.
+	LastInitiationTime          *metav1.Time `json:"lastInitiationTime,omitempty"`
+	LastInitiationFinishedTime  *metav1.Time `json:"lastInitiationFinishedTime,omitempty"`
+	LastCompletionTriggeredTime *metav1.Time `json:"lastCompletionTriggeredTime,omitempty"`
+	LastCompletionTime          *metav1.Time `json:"lastCompletionTime,omitempty"`
+	// PendingWorkersRollouts are the worker pools that do not have the new authorities yet.
+	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
+	// FormerInitiationTime is LastInitiationTime of the rotation before, to which an abort returns. It is not one of
+	// Gardener's fields.
+	FormerInitiationTime *metav1.Time `json:"formerInitiationTime,omitempty"`
+	// ServersReissued says that, while completing, every server presents a leaf of the current authority. It is not one
+	// of Gardener's fields: there, servers are reissued and the former authorities dropped in one step.
+	ServersReissued bool `json:"serversReissued,omitempty"`
+}
+
+// DeepCopyInto lets the status of a resource contain it.
+func (r *GroupRotation) DeepCopyInto(out *GroupRotation) {
+	*out = *r
+	for _, at := range []**metav1.Time{
+		&out.LastInitiationTime, &out.LastInitiationFinishedTime, &out.LastCompletionTriggeredTime, &out.LastCompletionTime, &out.FormerInitiationTime,
+	} {
+		*at = (*at).DeepCopy()
+	}
+	out.PendingWorkersRollouts = slices.Clone(r.PendingWorkersRollouts)
+	for i := range out.PendingWorkersRollouts {
+		out.PendingWorkersRollouts[i].LastInitiationTime = out.PendingWorkersRollouts[i].LastInitiationTime.DeepCopy()
+	}
+}
+
+// DeepCopy returns a copy that shares nothing.
+func (r *GroupRotation) DeepCopy() *GroupRotation {
+	out := &GroupRotation{}
+	r.DeepCopyInto(out)
+	return out
+}
+
+// PendingWorkersRollout is a worker pool that does not have the new authorities yet.
+type PendingWorkersRollout struct {
+	Name               string       `json:"name"`
+	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
+}
+
+// Circumstances decide whether an operation is possible, and when a phase is over.
+type Circumstances struct {
+	// Settled means that the last operation on the whole was a creation or a restore that succeeded, or a
+	// reconciliation.
+	Settled bool
+	// Leaving means that it is being deleted, migrated or restored.
+	Leaving bool
+	// Hibernated means that no worker runs.
+	Hibernated bool
+	// ManualUpdatePending means that a person has yet to update workers in place.
+	ManualUpdatePending bool
+	// Pools are the names of the worker pools.
+	Pools []string
+}
+
+// ParseOperations parses the value of an annotation: operations separated by semicolons. It refuses unknown ones, and
+// those that contradict each other.
+func ParseOperations(text string) ([]Operation, error) {
+	parts := strings.Split(text, ";")
+	if len(parts) > maxOperations {
+		return nil, fmt.Errorf("%w: more than %d operations", ErrOperation, maxOperations)
+	}
+	var out []Operation
+	for _, part := range parts {
+		o := Operation(strings.TrimSpace(part))
+		if !o.known() {
+			return nil, fmt.Errorf("%w: %.64q is unknown", ErrOperation, o)
+		}
+		if slices.Contains(out, o) {
+			return nil, fmt.Errorf("%w: %s is given twice", ErrOperation, o)
+		}
+		out = append(out, o)
+	}
+	var starts []string
+	for _, o := range out {
+		if o.starts() || o == OperationAbort || o == OperationComplete || o == OperationCompleteAll {
+			starts = append(starts, string(o))
+		}
+	}
+	if len(starts) > 1 {
+		return nil, fmt.Errorf("%w: %s exclude each other", ErrOperation, strings.Join(starts, " and "))
+	}
+	return out, nil
+}
+
+func (o Operation) known() bool {
+	if _, is := o.pools(); is {
+		return true
+	}
+	return o.starts() || slices.Contains([]Operation{OperationComplete, OperationCompleteAll, OperationAbort}, o)
+}
+
+func (o Operation) starts() bool {
+	return slices.Contains([]Operation{OperationStart, OperationStartAll, OperationStartWithoutWorkersRollout, OperationStartAllWithoutWorkersRollout}, o)
+}
+
+// pools returns the worker pools of rotate-rollout-workers=POOL,..., and whether it is that operation.
+func (o Operation) pools() ([]string, bool) {
+	name, list, found := strings.Cut(string(o), "=")
+	if name != operationRolloutWorkers || !found {
+		return nil, false
+	}
+	return strings.Split(list, ","), true
+}
+
+// Do returns the state after an operation. A refusal names the phase and the way out, and wraps ErrOperation.
+func (r GroupRotation) Do(o Operation, of Circumstances, now time.Time) (GroupRotation, error) {
+	pools, rollout := o.pools()
+	switch {
+	case o.starts():
+		return r.start(o, of, now)
+	case rollout:
+		return r.rollOut(pools, of)
+	case o == OperationComplete || o == OperationCompleteAll:
+		if r.Phase != Prepared {
+			return r, r.refuse(o, "wait until it is "+string(Prepared))
+		}
+		r.Phase, r.LastCompletionTriggeredTime = Completing, timeOf(now)
+		return r, nil
+	case o == OperationAbort:
+		return r.abort(now)
+	}
+	return r, fmt.Errorf("%w: %.64q is unknown", ErrOperation, o)
+}
+
+func (r *GroupRotation) refuse(o Operation, way string) error {
+	phase := string(r.Phase)
+	if phase == "" {
+		phase = "never rotated"
+	}
+	return fmt.Errorf("%w: %.64s in the phase %s: %s", ErrOperation, o, phase, way)
+}
+
+func (r GroupRotation) start(o Operation, of Circumstances, now time.Time) (GroupRotation, error) {
+	switch {
+	case r.Phase != "" && r.Phase != Completed:
+		return r, r.refuse(o, "complete that rotation first, or abort it")
+	case of.Leaving:
+		return r, r.refuse(o, "it is being deleted, migrated or restored; wait for the end of that")
+	case !of.Settled:
+		return r, r.refuse(o, "it was never reconciled, or its creation has failed; wait until it is reconciled")
+	case of.ManualUpdatePending:
+		return r, r.refuse(o, "workers have yet to be updated in place; update them first")
+	}
+	r.FormerInitiationTime, r.LastInitiationTime = r.LastInitiationTime, timeOf(now)
+	r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.PendingWorkersRollouts, r.ServersReissued = nil, nil, nil, false
+	r.Phase = Preparing
+	if o == OperationStartWithoutWorkersRollout || o == OperationStartAllWithoutWorkersRollout {
+		r.Phase = PreparingWithoutWorkersRollout
+		for _, pool := range of.Pools {
+			r.PendingWorkersRollouts = append(r.PendingWorkersRollouts, PendingWorkersRollout{Name: pool, LastInitiationTime: r.FormerInitiationTime})
+		}
+	}
+	return r, nil
+}
+
+func (r GroupRotation) rollOut(pools []string, of Circumstances) (GroupRotation, error) {
+	refuse := func(way string) error { return r.refuse(operationRolloutWorkers, way) }
+	if r.Phase != WaitingForWorkersRollout {
+		return r, refuse("wait until it is " + string(WaitingForWorkersRollout))
+	}
+	if len(pools) > maxPoolsOfOperation {
+		return r, refuse(fmt.Sprintf("name at most %d pools", maxPoolsOfOperation))
+	}
+	named := map[string]bool{}
+	for _, pool := range pools {
+		switch {
+		case pool == everyPool && len(pools) == 1:
+		case pool == everyPool:
+			return r, refuse("name the pools, or * alone")
+		case named[pool]:
+			return r, refuse(fmt.Sprintf("name the pool %.64q once", pool))
+		case len(pool) > maxPool || !slices.Contains(of.Pools, pool):
+			return r, refuse(fmt.Sprintf("there is no pool %.64q", pool))
+		}
+		named[pool] = true
+	}
+	r.PendingWorkersRollouts = slices.DeleteFunc(slices.Clone(r.PendingWorkersRollouts), func(p PendingWorkersRollout) bool {
+		return named[p.Name] || named[everyPool]
+	})
+	return r, nil
+}
+
+// abort completes towards the former authorities: they are the current ones again, and sign all leaves, before the new
+// ones are dropped.
+func (r GroupRotation) abort(now time.Time) (GroupRotation, error) {
+	switch r.Phase {
+	case Preparing, PreparingWithoutWorkersRollout, WaitingForWorkersRollout, Prepared:
+	case Completing, Completed, "":
+		return r, r.refuse(OperationAbort, "only what is not completed yet can be aborted; rotate again instead")
+	default:
+		return r, r.refuse(OperationAbort, "the phase is unknown")
+	}
+	r.LastInitiationTime, r.FormerInitiationTime = r.FormerInitiationTime, nil
+	r.Phase, r.PendingWorkersRollouts, r.LastCompletionTriggeredTime = Completing, nil, timeOf(now)
+	return r, nil
+}
+
+// Reconciled returns the state after a reconciliation in which everything of the phase was delivered.
+func (r GroupRotation) Reconciled(of Circumstances, now time.Time) GroupRotation {
+	switch r.Phase {
+	case Preparing:
+		if !of.ManualUpdatePending {
+			return r.prepared(now)
+		}
+	case PreparingWithoutWorkersRollout:
+		r.Phase = WaitingForWorkersRollout
+	case WaitingForWorkersRollout:
+		r.PendingWorkersRollouts = slices.DeleteFunc(slices.Clone(r.PendingWorkersRollouts), func(p PendingWorkersRollout) bool {
+			return of.Hibernated || !slices.Contains(of.Pools, p.Name)
+		})
+		if len(r.PendingWorkersRollouts) == 0 && !of.ManualUpdatePending {
+			return r.prepared(now)
+		}
+	case Completing:
+		if !r.ServersReissued {
+			r.ServersReissued = true
+			return r
+		}
+		r.Phase, r.LastCompletionTime, r.ServersReissued = Completed, timeOf(now), false
+		r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.FormerInitiationTime = nil, nil, nil
+	case Prepared, Completed:
+	}
+	return r
+}
+
+func (r GroupRotation) prepared(now time.Time) GroupRotation {
+	r.Phase, r.LastInitiationFinishedTime, r.PendingWorkersRollouts = Prepared, timeOf(now), nil
+	return r
+}
+
+// ReissuesServers reports whether the current authority signs servers.
+func (r *GroupRotation) ReissuesServers() bool { return r.Phase == Completing || r.Phase == Completed }
+
+// DropsFormer reports whether bundles have the current authorities only.
+func (r *GroupRotation) DropsFormer() bool {
+	return r.Phase == Completing && r.ServersReissued || r.Phase == Completed
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	out := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &out
+}
