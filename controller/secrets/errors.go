@@ -30,4 +30,11 @@ var (
 		"secrets-manager-use-data-for-name for its data to be taken, or rename it")
 	// ErrEditedSecret reports a Secret with data that its configuration does not produce.
 	ErrEditedSecret = errors.New("its data are not what they were made as: restore them, or delete the Secret to have it made anew")
+	// ErrNothingPersisted reports an export of an identity none of whose Secrets has the label of the option Persist.
+	ErrNothingPersisted = errors.New("no Secret is labeled persist: generate what must survive with the option Persist")
+	// ErrNoExport reports content that Export has not written for this identity.
+	ErrNoExport = errors.New("not an export of this identity: use the file that Export has written")
+	// ErrOtherSecrets reports Secrets of an identity where an export is restored.
+	ErrOtherSecrets = errors.New("it exists and is not of this export, so the controller has run here: restore before its first " +
+		"reconciliation, or delete what it has made if nothing uses that")
 )
