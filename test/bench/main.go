@@ -26,9 +26,11 @@ type options struct {
 	sizes    sizes
 	rounds   int
 	leaves   int
-	pods     int
-	quiet    time.Duration
-	watchers sizes
+	// namespaces of the section secrets.
+	namespaces int
+	pods       int
+	quiet      time.Duration
+	watchers   sizes
 }
 
 // section is a part of the benchmark that a run can leave out.
@@ -49,6 +51,7 @@ func allSections() []section {
 		{name: "writes", about: "kube-apiserver's own Secret write rate", onCluster: true, run: (*bench).writes},
 		{name: "bootstrap", about: "the controller, from a configuration to all Ready", onCluster: true, run: (*bench).bootstrap},
 		{name: "admission", about: "writes of a guarded and of an unguarded namespace", onCluster: true, run: (*bench).admission},
+		{name: "secrets", about: "controller/secrets in many namespaces: requests, time and memory", alone: true, run: (*bench).secrets},
 		{name: "pods", about: "thousands of pods as members: memory, requests at rest, a rotation", alone: true, run: (*bench).pods},
 		{name: "view", about: "list, get, watch and memory of the virtual API", onCluster: true, alone: true, run: (*bench).view},
 	}
@@ -131,6 +134,7 @@ func parse(args []string, progress io.Writer) (options, error) {
 	flags.Var(&opts.watchers, "watchers", "numbers of simultaneous watches")
 	flags.IntVar(&opts.rounds, "rounds", 3, "repeats of each batch")
 	flags.IntVar(&opts.leaves, "leaves", 300, "leaves of the namespace that the controller bootstraps")
+	flags.IntVar(&opts.namespaces, "namespaces", 1000, "namespaces of the section secrets")
 	flags.IntVar(&opts.pods, "pods", inventory.MaxPods, "pods of the party of the section pods")
 	flags.DurationVar(&opts.quiet, "quiet", 3*time.Minute, "how long the section pods counts requests at rest")
 	flags.Usage = func() {
@@ -157,8 +161,8 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected arguments %q", rest)
-	case o.rounds < 1 || o.leaves < 1 || o.pods < 1:
-		return errors.New("-rounds, -leaves and -pods must be at least 1")
+	case o.rounds < 1 || o.leaves < 1 || o.pods < 1 || o.namespaces < 1:
+		return errors.New("-rounds, -leaves, -pods and -namespaces must be at least 1")
 	case !slices.IsSorted(o.sizes):
 		return fmt.Errorf("-sizes is %v, want rising numbers: each fills up the one before", o.sizes)
 	}
