@@ -133,3 +133,24 @@ func TestAbortOfTheFirstRotation(t *testing.T) {
 		t.Errorf("there are %q, at first there were %q", now, first)
 	}
 }
+
+// TestSignedInAnAbort: after an abort, a run that only signs takes the former authority from the cluster, though the
+// aborted one is newer.
+func TestSignedInAnAbort(t *testing.T) {
+	w, state := newWorld(t), edition.GroupRotation{}
+	of := edition.Circumstances{Settled: true}
+	former := w.inLockstep(&state)
+	for _, o := range []edition.Operation{edition.OperationStart, edition.OperationAbort} {
+		var err error
+		if state, err = state.Do(o, of, w.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Hour)
+		w.inLockstep(&state)
+	}
+	i := w.instance(WithGroupRotation(&state, group...))
+	late := w.generate(i, leaf("late", kinds.ServerCert), SignedByCA("ca", UseCurrentCA, LoadMissingCAFromCluster))
+	if !w.trusts(former["ca"].bundle, late) {
+		t.Error("it is signed by the authority that was aborted")
+	}
+}

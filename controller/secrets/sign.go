@@ -4,8 +4,10 @@
 package secrets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,6 +75,7 @@ func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
 	if len(of) == 0 {
 		return nil, ErrUnknownCA
 	}
+	i.currentLast(by.name, of)
 	loaded := &entry{loaded: true}
 	loaded.current, _ = i.known(of[len(of)-1].NamespacedName)
 	if len(of) > 1 {
@@ -88,6 +91,25 @@ func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
 	}
 	i.entries[by.name] = loaded
 	return loaded, nil
+}
+
+// currentLast puts the edition of the recorded rotation of a group last. It is not the newest one after an abort.
+func (i *Instance) currentLast(name string, of []*edition.Edition) {
+	if _, grouped := i.settings.rotating[name]; !grouped {
+		return
+	}
+	i.mu.Lock()
+	at := i.rotations[name].Time
+	i.mu.Unlock()
+	slices.SortStableFunc(of, func(a, b *edition.Edition) int {
+		current := func(e *edition.Edition) int {
+			if e.Labels[edition.LabelLastRotationInitiationTime] == at {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Compare(current(a), current(b))
+	})
 }
 
 // authority loads the Secret of a CA for signing, once per instance.
