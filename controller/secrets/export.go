@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/edition"
@@ -50,15 +49,6 @@ func Export(ctx context.Context, api API, identity string, namespaces []string, 
 		return fmt.Errorf("export: write: %w", err)
 	}
 	return nil
-}
-
-func ownSecrets(ctx context.Context, api API, identity, namespace string) ([]corev1.Secret, error) {
-	selector := labels.Set{edition.LabelManagedBy: edition.ManagedBy, edition.LabelManagerIdentity: identity}.String()
-	found, err := api.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, fmt.Errorf("list secrets of %s in namespace %s: %w", identity, namespace, err)
-	}
-	return found.Items, nil
 }
 
 // exported returns what is kept of the Secrets of a namespace, the oldest edition of each name first.

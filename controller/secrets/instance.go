@@ -113,10 +113,7 @@ func New(ctx context.Context, c clock.PassiveClock, api API, identity string, op
 		i.rotations[name] = edition.Rotation{Time: edition.UnixText(at)}
 	}
 	for name, at := range i.settings.rotating {
-		i.rotations[name] = edition.Rotation{}
-		if !at.IsZero() {
-			i.rotations[name] = edition.Rotation{Time: edition.UnixText(at)}
-		}
+		i.rotations[name] = edition.Rotation{Time: at}
 	}
 	return i, nil
 }

@@ -26,18 +26,27 @@ func (i *Instance) list(ctx context.Context) error {
 	if i.listed {
 		return nil
 	}
-	selector := labels.Set{edition.LabelManagedBy: edition.ManagedBy, edition.LabelManagerIdentity: i.identity}.String()
 	for _, namespace := range i.settings.namespaces {
-		found, err := i.api.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		found, err := ownSecrets(ctx, i.api, i.identity, namespace)
 		if err != nil {
-			return fmt.Errorf("list secrets of %s in namespace %s: %w", i.identity, namespace, err)
+			return err
 		}
-		for at := range found.Items {
-			i.remember(&found.Items[at])
+		for at := range found {
+			i.remember(&found[at])
 		}
 	}
 	i.listed = true
 	return nil
+}
+
+// ownSecrets reads the Secrets of an identity in a namespace.
+func ownSecrets(ctx context.Context, api API, identity, namespace string) ([]corev1.Secret, error) {
+	selector := labels.Set{edition.LabelManagedBy: edition.ManagedBy, edition.LabelManagerIdentity: identity}.String()
+	found, err := api.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list secrets of %s in namespace %s: %w", identity, namespace, err)
+	}
+	return found.Items, nil
 }
 
 func (i *Instance) remember(secret *corev1.Secret) {

@@ -18,8 +18,8 @@ type settings struct {
 	namespaces  []string
 	authorities bool
 	given       map[string]time.Time
-	// rotating are the times of WithGroupRotation, zero for what was never rotated.
-	rotating  map[string]time.Time
+	// rotating are the times of WithGroupRotation in Unix seconds, "" for what was never rotated.
+	rotating  map[string]string
 	noRenewal bool
 	planOnly  bool
 	keys      Keys

@@ -3,24 +3,21 @@
 
 package secrets
 
-import (
-	"time"
+import "certrotation.dev/registry/edition"
 
-	"certrotation.dev/registry/edition"
-)
-
-// WithGroupRotation sets when the rotation of a group of authorities last began, by its recorded state. It has them rotate
-// in lockstep. Give the other names by WithSecretNamesToTimes.
+// WithGroupRotation sets when the rotation of a group of authorities last began, by its recorded state. It has them
+// rotate in lockstep. Give the other names by WithSecretNamesToTimes.
 func WithGroupRotation(state *edition.GroupRotation, authorities ...string) Option {
+	began := ""
+	if at := state.LastInitiationTime; at != nil {
+		began = edition.UnixText(at.Time)
+	}
 	return func(s *settings) {
 		if s.rotating == nil {
-			s.rotating = map[string]time.Time{}
+			s.rotating = map[string]string{}
 		}
 		for _, name := range authorities {
-			s.rotating[name] = time.Time{}
-			if at := state.LastInitiationTime; at != nil {
-				s.rotating[name] = at.Time
-			}
+			s.rotating[name] = began
 		}
 	}
 }

@@ -5,7 +5,6 @@ package secrets
 
 import (
 	"crypto/x509"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -111,20 +110,27 @@ func TestPhasesOfAGroup(t *testing.T) {
 	}
 }
 
-// TestAbortOfTheFirstRotation: the authorities have their first names again.
-func TestAbortOfTheFirstRotation(t *testing.T) {
-	w, state := newWorld(t), edition.GroupRotation{}
-	of := edition.Circumstances{Settled: true}
-	w.inLockstep(&state)
-	first := slices.Sorted(maps.Keys(w.stored()))
+// abortFirst begins the first rotation of the group and aborts it, and reconciles after each.
+func (w *world) abortFirst(of edition.Circumstances) edition.GroupRotation {
+	w.Helper()
+	state := edition.GroupRotation{}
 	for _, o := range []edition.Operation{edition.OperationStart, edition.OperationAbort} {
 		var err error
 		if state, err = state.Do(o, of, w.clock.Now()); err != nil {
-			t.Fatal(err)
+			w.Fatalf("%v", err)
 		}
 		w.pass(time.Hour)
 		w.inLockstep(&state)
 	}
+	return state
+}
+
+// TestAbortOfTheFirstRotation: the authorities have their first names again.
+func TestAbortOfTheFirstRotation(t *testing.T) {
+	w, of := newWorld(t), edition.Circumstances{Settled: true}
+	w.inLockstep(&edition.GroupRotation{})
+	first := w.names()
+	state := w.abortFirst(of)
 	for state.Phase != edition.Completed {
 		state = state.Reconciled(of, w.clock.Now())
 		w.inLockstep(&state)
@@ -137,17 +143,9 @@ func TestAbortOfTheFirstRotation(t *testing.T) {
 // TestSignedInAnAbort: after an abort, a run that only signs takes the former authority from the cluster, though the
 // aborted one is newer.
 func TestSignedInAnAbort(t *testing.T) {
-	w, state := newWorld(t), edition.GroupRotation{}
-	of := edition.Circumstances{Settled: true}
-	former := w.inLockstep(&state)
-	for _, o := range []edition.Operation{edition.OperationStart, edition.OperationAbort} {
-		var err error
-		if state, err = state.Do(o, of, w.clock.Now()); err != nil {
-			t.Fatal(err)
-		}
-		w.pass(time.Hour)
-		w.inLockstep(&state)
-	}
+	w := newWorld(t)
+	former := w.inLockstep(&edition.GroupRotation{})
+	state := w.abortFirst(edition.Circumstances{Settled: true})
 	i := w.instance(WithGroupRotation(&state, group...))
 	late := w.generate(i, leaf("late", kinds.ServerCert), SignedByCA("ca", UseCurrentCA, LoadMissingCAFromCluster))
 	if !w.trusts(former["ca"].bundle, late) {

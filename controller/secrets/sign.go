@@ -95,12 +95,10 @@ func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
 
 // currentLast puts the edition of the recorded rotation of a group last. It is not the newest one after an abort.
 func (i *Instance) currentLast(name string, of []*edition.Edition) {
-	if _, grouped := i.settings.rotating[name]; !grouped {
+	at, grouped := i.settings.rotating[name]
+	if !grouped {
 		return
 	}
-	i.mu.Lock()
-	at := i.rotations[name].Time
-	i.mu.Unlock()
 	slices.SortStableFunc(of, func(a, b *edition.Edition) int {
 		current := func(e *edition.Edition) int {
 			if e.Labels[edition.LabelLastRotationInitiationTime] == at {

@@ -136,14 +136,14 @@ func ParseOperations(text string) ([]Operation, error) {
 		}
 		out = append(out, o)
 	}
-	var starts []string
+	var exclusive []string
 	for _, o := range out {
-		if o.starts() || o == OperationAbort || o == OperationComplete || o == OperationCompleteAll {
-			starts = append(starts, string(o))
+		if _, rollout := o.pools(); !rollout {
+			exclusive = append(exclusive, string(o))
 		}
 	}
-	if len(starts) > 1 {
-		return nil, fmt.Errorf("%w: %s exclude each other", ErrOperation, strings.Join(starts, " and "))
+	if len(exclusive) > 1 {
+		return nil, fmt.Errorf("%w: %s exclude each other", ErrOperation, strings.Join(exclusive, " and "))
 	}
 	return out, nil
 }
@@ -152,12 +152,14 @@ func (o Operation) known() bool {
 	if _, is := o.pools(); is {
 		return true
 	}
-	return o.starts() || slices.Contains([]Operation{OperationComplete, OperationCompleteAll, OperationAbort}, o)
+	return o.starts() || o.completes() || o == OperationAbort
 }
 
 func (o Operation) starts() bool {
 	return slices.Contains([]Operation{OperationStart, OperationStartAll, OperationStartWithoutWorkersRollout, OperationStartAllWithoutWorkersRollout}, o)
 }
+
+func (o Operation) completes() bool { return o == OperationComplete || o == OperationCompleteAll }
 
 // pools returns the worker pools of rotate-rollout-workers=POOL,..., and whether it is that operation.
 func (o Operation) pools() ([]string, bool) {
@@ -176,7 +178,7 @@ func (r GroupRotation) Do(o Operation, of Circumstances, now time.Time) (GroupRo
 		return r.start(o, of, now)
 	case rollout:
 		return r.rollOut(pools, of)
-	case o == OperationComplete || o == OperationCompleteAll:
+	case o.completes():
 		if r.Phase != Prepared {
 			return r, r.refuse(o, "wait until it is "+string(Prepared))
 		}

@@ -90,7 +90,7 @@ func (a *decision) addLost() []Action {
 	}
 	var out []Action
 	for i := range a.d.Leaves {
-		if l := &a.d.Leaves[i]; a.copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, lost.Equal) {
+		if l := &a.d.Leaves[i]; a.lacksAnchor(l, lost) {
 			out = append(out, *updateAnchorsAction(l, append(slices.Clone(l.Anchors), lost), "its ca.crt lacks "+lost.Subject))
 		}
 	}

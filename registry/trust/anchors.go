@@ -131,13 +131,18 @@ func (a *roster) bareOf(ca *pki.Certificate) []Blocker {
 	}
 	var out []Blocker
 	for i := range a.d.Leaves {
-		if l := &a.d.Leaves[i]; a.copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, ca.Equal) {
+		if l := &a.d.Leaves[i]; a.lacksAnchor(l, ca) {
 			out = append(out, Blocker{
 				Object: secret(l.Name), Reason: ReasonAnchorNotLoaded, Message: "does not have " + ca.Subject + " under ca.crt yet",
 			})
 		}
 	}
 	return out
+}
+
+// lacksAnchor reports whether the Secret of a leaf lacks an anchor that it must have.
+func (a *roster) lacksAnchor(l *Leaf, ca *pki.Certificate) bool {
+	return a.copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, ca.Equal)
 }
 
 // misfitsOf returns those of a CA that need not be in a slot.

@@ -32,6 +32,7 @@ import (
 	"certrotation.dev/controller/secrets/kinds"
 	"certrotation.dev/registry/edition"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/podcontent"
 )
 
 const (
@@ -178,7 +179,7 @@ func (w *secretsWorld) deploy(t *testing.T, state *edition.GroupRotation, author
 	}
 	former := w.pods(t)
 	for _, pod := range former {
-		for _, name := range secretNames(&pod) {
+		for _, name := range podcontent.Secrets(&pod.Spec) {
 			if _, err := w.client.CoreV1().Secrets(secretsNamespace).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 				t.Errorf("%s mounts it: %v", pod.Name, err)
 			}
@@ -252,16 +253,6 @@ func (w *secretsWorld) restart(t *testing.T, former []corev1.Pod, d deployment) 
 			t.Fatal(err)
 		}
 	}
-}
-
-func secretNames(pod *corev1.Pod) []string {
-	var out []string
-	for i := range pod.Spec.Volumes {
-		if secret := pod.Spec.Volumes[i].Secret; secret != nil {
-			out = append(out, secret.SecretName)
-		}
-	}
-	return out
 }
 
 // holds fails unless the namespace has what is deployed and the authorities that count, and nothing else, and all of
