@@ -13,12 +13,12 @@ import (
 
 // consequences warns of what the controller does after an allowed edit.
 func consequences(before, after *trust.Domain) []string {
-	if warnings := releases(before, after); len(warnings) > 0 {
+	if warnings := releases(before, after); len(warnings) > 0 || before.WrittenBy != "" {
 		return warnings
 	}
 	var warnings []string
 	if gone(&before.Bundle.Object, &after.Bundle.Object) {
-		warnings = append(warnings, fmt.Sprintf("ConfigMap/%s is rebuilt from what live leaves need", before.Bundle.Name))
+		warnings = append(warnings, fmt.Sprintf("%s is rebuilt from what live leaves need", before.Bundle.Ref()))
 	}
 	if gone(&before.Signer.Object, &after.Signer.Object) {
 		warnings = append(warnings, fmt.Sprintf("Secret/%s is a lost signer now: a rotation to a new CA begins", before.Signer.Name))
@@ -49,7 +49,7 @@ func releases(before, after *trust.Domain) []string {
 				object, trust.AnnotationConfiguration))
 		}
 	}
-	released("ConfigMap/"+before.Bundle.Name, &before.Bundle.Object, &after.Bundle.Object)
+	released(before.Bundle.Ref(), &before.Bundle.Object, &after.Bundle.Object)
 	released("Secret/"+before.Signer.Name, &before.Signer.Object, &after.Signer.Object)
 	for i := range before.Leaves {
 		if is := after.Leaf(before.Leaves[i].Name); is != nil {

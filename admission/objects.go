@@ -40,8 +40,16 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 	if e.changed != nil {
 		changed = h.metadata(e.changed)
 	}
-	claim, claimed := n.Claim(h.kind, e.name)
+	labels := changed
+	if e.changed == nil {
+		labels = old
+	}
+	claim, claimed := n.ClaimEdition(h.kind, e.name, labels)
 	if !claimed || isUnmanaged(claim, old.Annotations, changed.Annotations) {
+		return allowed(), nil
+	}
+	if claim.Edition && e.old != nil && !trust.Consents(old.Annotations, claim.Configuration) {
+		// Giving consent only adds to what the model knows. Editions consent one by one, in any order.
 		return allowed(), nil
 	}
 	fields := []string{""}
@@ -61,7 +69,7 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 		if before == nil {
 			return judgement{}
 		}
-		claim, claimed := before.Claim(h.kind, e.name)
+		claim, claimed := before.ClaimEdition(h.kind, e.name, labels)
 		if !claimed {
 			return judgement{}
 		}

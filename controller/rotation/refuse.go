@@ -98,7 +98,7 @@ func (c *Controller) withdrawRefusals(ctx context.Context, k key, d *trust.Domai
 func concerns(d *trust.Domain, object string) bool {
 	secret := func(name string) string { return string(trust.SecretKind) + "/" + name }
 	switch object {
-	case secret(d.Signer.Name), string(trust.ConfigMapKind) + "/" + d.Bundle.Name, string(trust.RecordKind) + "/" + record.RosterName(d.Name):
+	case secret(d.Signer.Name), d.Bundle.Ref(), string(trust.RecordKind) + "/" + record.RosterName(d.Name):
 		return true
 	}
 	return slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return secret(l.Name) == object }) ||

@@ -45,6 +45,7 @@ var byThemselves = map[trust.Reason]string{
 	trust.ReasonPaced:          "time ends it",
 	trust.ReasonRotationQueued: "the rotation before it ends",
 	trust.ReasonAbortTooLate:   "the rotation ends",
+	trust.ReasonAbortRequested: "the program that writes the editions aborts: TestRequestsToOthers of registry/trust",
 	trust.ReasonEmptyBundle:    "the controller fills it",
 	trust.ReasonMissing:        "the controller makes it",
 	trust.ReasonUnknownSigner:  "the controller reissues it",

@@ -23,7 +23,11 @@ func (i *Instance) announce(step *edition.Step) {
 	if step.Action == edition.Keep {
 		return
 	}
-	i.log.Info("Changed secret", "action", step.Action, "secret", klog.KRef(step.Object.Namespace, step.Object.Name), "reason", step.Reason)
+	message := "Changed secret"
+	if step.Action == edition.Hold {
+		message = "Held secret"
+	}
+	i.log.Info(message, "action", step.Action, "secret", klog.KRef(step.Object.Namespace, step.Object.Name), "reason", step.Reason)
 	if i.settings.recorder == nil {
 		return
 	}
@@ -41,7 +45,7 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 	m := &Metrics{
 		steps: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: "certrotation", Subsystem: "secrets", Name: "steps_total", StabilityLevel: metrics.ALPHA,
-			Help: "Secrets that instances of the library have looked at, by what was done (create, adopt, change, keep, delete).",
+			Help: "Secrets that instances of the library have looked at, by what was done (create, adopt, change, keep, hold, delete).",
 		}, []string{"action"}),
 		failures: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: "certrotation", Subsystem: "secrets", Name: "failures_total", StabilityLevel: metrics.ALPHA,

@@ -52,6 +52,7 @@ func (i *Instance) askedFor() *edition.Run {
 	defer i.mu.Unlock()
 	of := &edition.Run{
 		Asked: maps.Clone(i.asked), Named: map[string]bool{}, Loaded: map[string]bool{}, Incomplete: i.incomplete(), Now: i.clock.Now(),
+		Configuration: i.settings.configuration,
 	}
 	for _, e := range i.editions {
 		of.Editions = append(of.Editions, e)
@@ -68,10 +69,13 @@ func keyOf(secret *corev1.Secret) types.NamespacedName {
 
 func (i *Instance) settle(ctx context.Context, step *edition.Step) error {
 	if step.Action == edition.Delete && !i.settings.planOnly {
-		err := i.remove(ctx, step.Object)
-		if apierrors.IsConflict(err) {
+		switch err := i.remove(ctx, step.Object); {
+		case err == nil:
+		case apierrors.IsConflict(err):
 			step.Action, step.Reason = edition.Keep, "it was changed meanwhile"
-		} else if err != nil {
+		case i.settings.configuration != "" && refusal(err) != "":
+			step.Action, step.Reason = edition.Hold, "its deletion is refused for now: "+refusal(err)
+		default:
 			return fmt.Errorf("delete secret %s: %w", step.Object, err)
 		}
 	}

@@ -57,7 +57,9 @@ func (i *Instance) prepare(ctx context.Context, r *request, from *corev1.Secret,
 		Action: edition.Create, Name: r.wanted.Name, Object: r.object, Provisional: r.provisional, Reason: edition.WhyCreate(&r.wanted, former, renews),
 	}
 	immutable := true
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: r.object.Name, Namespace: r.object.Namespace}, Immutable: &immutable}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: r.object.Name, Namespace: r.object.Namespace, Annotations: i.settings.consent()}, Immutable: &immutable,
+	}
 	if from != nil {
 		step.Action, step.Reason = edition.Adopt, "its data are those of "+from.Name
 		secret.Data = from.DeepCopy().Data

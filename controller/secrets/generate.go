@@ -39,6 +39,9 @@ func (i *Instance) generate(ctx context.Context, config kinds.Config, options []
 	}
 	of := &entry{current: secret}
 	former := i.old(r, secret)
+	if err := i.consent(ctx, r.wanted.Name, former); err != nil {
+		return nil, err
+	}
 	if len(former) > 0 {
 		of.old, _ = i.known(former[0].NamespacedName)
 	}
@@ -65,7 +68,11 @@ func (i *Instance) enter(name string, of *entry) {
 func (i *Instance) obtain(ctx context.Context, r *request) (*corev1.Secret, error) {
 	secret, _ := i.known(r.object)
 	if secret == nil {
-		return i.create(ctx, r)
+		created, err := i.create(ctx, r)
+		if err != nil {
+			return i.hold(r, err)
+		}
+		return created, nil
 	}
 	if err := check(r, secret); err != nil {
 		return nil, fmt.Errorf("secret %s: %w", r.object, err)

@@ -22,10 +22,12 @@ type settings struct {
 	rotating  map[string]string
 	noRenewal bool
 	planOnly  bool
-	keys      Keys
-	metrics   *Metrics
-	recorder  events.EventRecorder
-	regarding runtime.Object
+	// configuration is the RotationConfiguration that everything consents to, "" for none.
+	configuration string
+	keys          Keys
+	metrics       *Metrics
+	recorder      events.EventRecorder
+	regarding     runtime.Object
 }
 
 // WithNamespaces sets the namespaces in which the instance keeps Secrets, at least one. Generate uses the first
@@ -54,6 +56,14 @@ func WithoutAutomaticSecretRenewal() Option {
 // WithPlanOnly writes nothing: Plan returns what would have been done. New data are made in memory.
 func WithPlanOnly() Option {
 	return func(s *settings) { s.planOnly = true }
+}
+
+// WithConfiguration gives the consent of all that the instance keeps to a RotationConfiguration of its namespace, whose
+// trust domains have the same identity (editions). If certrotation then refuses an edition, as a relying party has not
+// loaded what it needs, Generate returns the one before. Plan has the reason (edition.Hold): go on to no other phase
+// until there is none.
+func WithConfiguration(name string) Option {
+	return func(s *settings) { s.configuration = name }
 }
 
 // WithKeys provides the private keys of CAs with KeyOutside.

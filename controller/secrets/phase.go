@@ -3,7 +3,11 @@
 
 package secrets
 
-import "certrotation.dev/registry/edition"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/edition"
+)
 
 // WithGroupRotation sets when the rotation of a group of authorities last began, by its recorded state. It has them
 // rotate in lockstep. Give the other names by WithSecretNamesToTimes.
@@ -22,12 +26,34 @@ func WithGroupRotation(state *edition.GroupRotation, authorities ...string) Opti
 	}
 }
 
-// InPhase keeps an authority as the phase of its group needs: both generations until the servers are reissued, then the
-// current one.
+// InPhase keeps an authority, or a key, as the phase of its group needs: both generations until the servers are reissued,
+// then the current one.
 func InPhase(state *edition.GroupRotation) GenerateOption {
 	return func(o *generateOptions) {
 		o.strategy, o.ignoreOld = KeepOld, state.DropsFormer()
 	}
+}
+
+// KeysInPhase returns the editions of a name in the order in which a program must have them: it writes, signs or logs in by
+// the first, and reads, verifies or accepts by all. So every replica knows a new key before the first one uses it, and
+// none forgets a key that is in use. Generate the name with InPhase before.
+//
+//	until Prepared               old, current
+//	Prepared, Completing first   current, old    rewrite what was written by the old one
+//	Completing, then             current
+func KeysInPhase(of Reader, state *edition.GroupRotation, name string) []*corev1.Secret {
+	current, found := of.Get(name, Current)
+	if !found {
+		return nil
+	}
+	old, kept := of.Get(name, Old)
+	switch {
+	case !kept || state.DropsFormer():
+		return []*corev1.Secret{current}
+	case state.Prepares():
+		return []*corev1.Secret{old, current}
+	}
+	return []*corev1.Secret{current, old}
 }
 
 // SignedInPhase signs a certificate as the phase of the authority's group needs: clients by the current authority,

@@ -152,3 +152,58 @@ func TestSignedInAnAbort(t *testing.T) {
 		t.Error("it is signed by the authority that was aborted")
 	}
 }
+
+// TestKeysInPhase: keys rotate twice, and abort a third rotation. While replicas of two reconciliations run side by
+// side, each can read what the other writes.
+func TestKeysInPhase(t *testing.T) {
+	t.Parallel()
+	configs := map[string]kinds.Config{
+		"service-account-key": &kinds.RSASecretConfig{Name: "service-account-key", Bits: 2048},
+		"encryption-key":      &kinds.ETCDEncryptionKeySecretConfig{Name: "encryption-key", SecretLength: 32},
+		"static-token":        &kinds.StaticTokenSecretConfig{Name: "static-token", Tokens: map[string]kinds.TokenConfig{"health": {Username: "health-check", UserID: "health-check"}}},
+	}
+	for name, config := range configs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, state := newWorld(t), edition.GroupRotation{}
+			of := edition.Circumstances{Settled: true}
+			deploy := func() []string {
+				w.pass(time.Hour)
+				i := w.instance(WithGroupRotation(&state, name))
+				w.generate(i, config, InPhase(&state))
+				var out []string
+				for _, secret := range KeysInPhase(i, &state, name) {
+					out = append(out, secret.Name)
+				}
+				w.cleanup(i)
+				return out
+			}
+			before := deploy()
+			first := before[0]
+			if len(before) != 1 {
+				t.Fatalf("it begins with %q", before)
+			}
+			for _, operation := range []edition.Operation{
+				"rotate-credentials-start", "", "rotate-credentials-complete", "", "", "rotate-credentials-start", "", "rotate-credentials-complete", "", "",
+				"rotate-credentials-start", "", "rotate-credentials-abort", "", "",
+			} {
+				if operation == "" {
+					state = state.Reconciled(of, w.clock.Now())
+				} else {
+					var err error
+					if state, err = state.Do(operation, of, w.clock.Now()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				after := deploy()
+				if !slices.Contains(after, before[0]) || !slices.Contains(before, after[0]) {
+					t.Errorf("%s: one replica has %q, the next one %q", state.Phase, before, after)
+				}
+				before = after
+			}
+			if state.Phase != edition.Completed || len(before) != 1 || before[0] == first || len(w.names()) > 2 {
+				t.Errorf("in the phase %s there are %q, of %q", state.Phase, before, w.names())
+			}
+		})
+	}
+}

@@ -96,7 +96,7 @@ func TestEventsAndMetrics(t *testing.T) {
 # HELP certrotation_secrets_failures_total [ALPHA] Secrets that could not be generated.
 # TYPE certrotation_secrets_failures_total counter
 certrotation_secrets_failures_total 2
-# HELP certrotation_secrets_steps_total [ALPHA] Secrets that instances of the library have looked at, by what was done (create, adopt, change, keep, delete).
+# HELP certrotation_secrets_steps_total [ALPHA] Secrets that instances of the library have looked at, by what was done (create, adopt, change, keep, hold, delete).
 # TYPE certrotation_secrets_steps_total counter
 certrotation_secrets_steps_total{action="create"} 2
 certrotation_secrets_steps_total{action="delete"} 1

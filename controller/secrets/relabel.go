@@ -5,13 +5,11 @@ package secrets
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/controller/secrets/kinds"
 	"certrotation.dev/registry/edition"
@@ -23,29 +21,26 @@ func (i *Instance) relabel(ctx context.Context, r *request, secret *corev1.Secre
 	lifetime(r, secret, i.clock.Now(), wanted)
 	changes := edition.Relabel(secret.Labels, wanted)
 	mutable := secret.Immutable == nil || !*secret.Immutable
-	if len(changes) == 0 && !mutable {
+	asks := i.settings.lacksConsent(secret)
+	if len(changes) == 0 && !mutable && !asks {
 		i.note(&edition.Step{Action: edition.Keep, Name: r.wanted.Name, Object: r.object, Reason: "it is as it should be"})
 		return secret, nil
 	}
 	step := &edition.Step{Action: edition.Change, Name: r.wanted.Name, Object: r.object, Reason: fmt.Sprintf("%d labels differ", len(changes))}
-	if mutable {
+	switch {
+	case mutable:
 		step.Reason = "it is not immutable"
+	case len(changes) == 0:
+		step.Reason = i.settings.noConsent()
 	}
 	if i.settings.planOnly {
 		return i.done(relabeled(secret, changes), step)
 	}
-	// The UID keeps the patch from a newer object of the same name.
-	patch, err := json.Marshal(map[string]any{
-		"immutable": true, "metadata": map[string]any{"uid": secret.UID, "labels": changes},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the labels of secret %s: %w", r.object, err)
+	metadata := map[string]any{"labels": changes}
+	if asks {
+		metadata["annotations"] = i.settings.consent()
 	}
-	changed, err := i.api.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("change the labels of secret %s: %w", r.object, err)
-	}
-	return i.done(changed, step)
+	return i.patch(ctx, secret, metadata, step)
 }
 
 // relabeled returns a Secret as the patch would leave it.

@@ -31,6 +31,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.CABundleEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Copy"):
 		return &configv1alpha1.CopyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Editions"):
+		return &configv1alpha1.EditionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
 		return &configv1alpha1.EvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostedEtcdClient"):

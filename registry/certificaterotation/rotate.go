@@ -72,7 +72,7 @@ func (r *RotateREST) Create(ctx context.Context, name string, object runtime.Obj
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	asked := &trust.Request{Kind: trust.RequestRotate, Reason: request.Reason, Compromised: request.Compromised}
+	asked := &trust.Request{Kind: trust.RequestRotate, Reason: request.Reason, Compromised: request.Compromised, Newest: trust.Newest(target.domain)}
 	if err := r.actions.request(ctx, target, asked, options.DryRun); err != nil {
 		return nil, err
 	}

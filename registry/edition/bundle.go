@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-const keyBundle = "bundle.crt"
+// BundleKey is the key of a bundle.
+const BundleKey = "bundle.crt"
 
 // BundleName returns the name of a bundle's configuration.
 func BundleName(name string) string { return name + bundleSuffix }
@@ -25,7 +26,7 @@ func BundleObject(configuration string, data map[string][]byte) string {
 		Name            string
 		CertificatePEMs [][]byte
 	}
-	certificates, whole := blocks(data[keyBundle])
+	certificates, whole := blocks(data[BundleKey])
 	if _, of := BundleOf(configuration); !of || len(data) != 1 || !whole {
 		return ""
 	}

@@ -19,6 +19,9 @@ type Run struct {
 	Asked map[types.NamespacedName]string
 	// Named are the names that this run has asked for; Loaded are those that it has only read.
 	Named, Loaded map[string]bool
+	// Configuration is the RotationConfiguration that the editions of this run consent to, "" for none. It guards them
+	// itself.
+	Configuration string
 	// Incomplete says why this run may not have named everything, "" if it has.
 	Incomplete string
 	// Users are pods, by the objects that they use.
@@ -64,7 +67,7 @@ func (r *Run) keeps(e *Edition) string {
 	switch {
 	case r.Asked[e.NamespacedName] != "":
 		return r.Asked[e.NamespacedName]
-	case e.Configuration != "":
+	case e.Configuration != "" && e.Configuration != r.Configuration:
 		return fmt.Sprintf("RotationConfiguration/%s uses it", e.Configuration)
 	case r.Loaded[e.about()] && !r.Named[e.about()]:
 		return "this run has signed with " + e.about() + ", and not asked for it"

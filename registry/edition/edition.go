@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/pki"
@@ -43,19 +44,25 @@ type Edition struct {
 
 // Of returns the edition that a Secret is.
 func Of(secret *corev1.Secret) *Edition {
-	e := &Edition{
-		NamespacedName: types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name},
-		UID:            secret.UID, ResourceVersion: secret.ResourceVersion,
-		Labels: secret.Labels, Created: secret.CreationTimestamp.Time, Checksum: DataChecksum(secret.Data),
-		Authority:     len(secret.Data[keyCA]) > 0 && (len(secret.Data[keyCAKey]) > 0 || secret.Labels[LabelKeyOutside] == True),
-		Configuration: secret.Annotations[trust.AnnotationConfiguration],
-	}
+	e := Labelled(&secret.ObjectMeta)
+	e.Checksum = DataChecksum(secret.Data)
+	e.Authority = len(secret.Data[keyCA]) > 0 && (len(secret.Data[keyCAKey]) > 0 || secret.Labels[LabelKeyOutside] == True)
 	if certificate := Certificate(secret); certificate != nil {
 		e.Issued, e.Until = certificate.NotBefore, certificate.NotAfter
-		return e
 	}
-	e.Issued, _ = parseUnix(secret.Labels[LabelIssuedAtTime])
-	e.Until, _ = parseUnix(secret.Labels[LabelValidUntilTime])
+	return e
+}
+
+// Labelled returns the part of an edition that the metadata of its Secret say.
+func Labelled(meta *metav1.ObjectMeta) *Edition {
+	e := &Edition{
+		NamespacedName: types.NamespacedName{Namespace: meta.Namespace, Name: meta.Name},
+		UID:            meta.UID, ResourceVersion: meta.ResourceVersion,
+		Labels: meta.Labels, Created: meta.CreationTimestamp.Time,
+		Configuration: meta.Annotations[trust.AnnotationConfiguration],
+	}
+	e.Issued, _ = parseUnix(meta.Labels[LabelIssuedAtTime])
+	e.Until, _ = parseUnix(meta.Labels[LabelValidUntilTime])
 	return e
 }
 
@@ -102,9 +109,18 @@ func (e *Edition) Expired(now time.Time) bool { return !e.Until.IsZero() && !now
 // Rules of renewal.
 const (
 	usualPercentage = 80
-	// margin is the time before the end at which everything with a longer validity is renewed.
-	margin = 10 * 24 * time.Hour
+	// Margin is the time before the end at which everything with a longer validity is renewed.
+	Margin = 10 * 24 * time.Hour
 )
+
+// Percentage returns the percentage of its validity after which an edition is renewed, between 1 and 100.
+func (e *Edition) Percentage() int32 {
+	given, err := strconv.ParseInt(e.Labels[LabelRenewAfterValidityPercentage], 10, 32)
+	if err != nil || given < 1 || given > 100 {
+		return usualPercentage
+	}
+	return int32(given)
+}
 
 // RenewAt returns when an edition is due for renewal, and whether it ever is. That is at a percentage of its validity
 // (80 by default) or ten days before its end, whichever comes first. A validity of ten days or less uses the
@@ -114,16 +130,12 @@ func (e *Edition) RenewAt() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	validity := e.Until.Sub(e.Issued)
-	percentage := int64(usualPercentage)
-	if given, err := strconv.ParseInt(e.Labels[LabelRenewAfterValidityPercentage], 10, 64); err == nil && given > 0 && given <= 100 {
-		percentage = given
-	}
 	// Count whole seconds: in nanoseconds, a validity times 100 may overflow.
-	at := e.Issued.Add(time.Duration(int64(validity/time.Second)*percentage/100) * time.Second)
-	if validity <= margin {
+	at := e.Issued.Add(time.Duration(int64(validity/time.Second)*int64(e.Percentage())/100) * time.Second)
+	if validity <= Margin {
 		return at, true
 	}
-	early := e.Until.Add(-margin)
+	early := e.Until.Add(-Margin)
 	if half := e.Issued.Add(validity / 2); half.After(early) {
 		early = half
 	}

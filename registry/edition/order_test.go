@@ -157,7 +157,7 @@ func TestRenewAt(t *testing.T) {
 		if byPercentage := noon.Add(validity / 100 * time.Duration(percentage)); at.Before(noon.Add(validity/2)) && at.Before(byPercentage.Add(-time.Second)) {
 			t.Fatalf("of %s at %s, before half of it", validity, at.Sub(noon))
 		}
-		if validity >= 20*24*time.Hour && at.After(e.Until.Add(-margin)) {
+		if validity >= 20*24*time.Hour && at.After(e.Until.Add(-Margin)) {
 			t.Fatalf("of %s at %s, less than ten days before its end", validity, at.Sub(noon))
 		}
 	})

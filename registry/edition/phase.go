@@ -4,10 +4,8 @@
 package edition
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,35 +28,9 @@ const (
 	Completed  Phase = "Completed"
 )
 
-// Operation is what a user asks for, by the name that Gardener gives it in the annotation gardener.cloud/operation.
-type Operation string
-
-// Operations on authorities. Those of all credentials include them. OperationAbort is not one of Gardener's.
-const (
-	OperationStart                         Operation = "rotate-ca-start"
-	OperationStartWithoutWorkersRollout    Operation = "rotate-ca-start-without-workers-rollout"
-	OperationComplete                      Operation = "rotate-ca-complete"
-	OperationStartAll                      Operation = "rotate-credentials-start"
-	OperationStartAllWithoutWorkersRollout Operation = "rotate-credentials-start-without-workers-rollout"
-	OperationCompleteAll                   Operation = "rotate-credentials-complete"
-	OperationAbort                         Operation = "rotate-ca-abort"
-)
-
-const (
-	// operationRolloutWorkers is followed by = and the names of worker pools, or by everyPool.
-	operationRolloutWorkers = "rotate-rollout-workers"
-	everyPool               = "*"
-
-	maxOperations       = 16
-	maxPoolsOfOperation = 1000
-	maxPool             = 253
-)
-
-// ErrOperation is wrapped by the refusals of operations.
-var ErrOperation = errors.New("operation refused")
-
-// GroupRotation is the recorded state of the rotation of a group of authorities, with the field names of Gardener's
-// status.credentials.rotation.certificateAuthorities. All authorities of the group share its times.
+// GroupRotation is the recorded state of the rotation of credentials, with the field names of Gardener's
+// status.credentials.rotation.certificateAuthorities. All authorities of a group share its times. A key of service
+// accounts, or one of etcd's encryption, has a state of its own.
 type GroupRotation struct {
 	Phase Phase `json:"phase,omitempty"`
 	// LastInitiationTime is when the last rotation began. It decides the names of the current authorities.
@@ -118,74 +90,27 @@ type Circumstances struct {
 	Pools []string
 }
 
-// ParseOperations parses the value of an annotation: operations separated by semicolons. It refuses unknown ones, and
-// those that contradict each other.
-func ParseOperations(text string) ([]Operation, error) {
-	parts := strings.Split(text, ";")
-	if len(parts) > maxOperations {
-		return nil, fmt.Errorf("%w: more than %d operations", ErrOperation, maxOperations)
-	}
-	var out []Operation
-	for _, part := range parts {
-		o := Operation(strings.TrimSpace(part))
-		if !o.known() {
-			return nil, fmt.Errorf("%w: %.64q is unknown", ErrOperation, o)
-		}
-		if slices.Contains(out, o) {
-			return nil, fmt.Errorf("%w: %s is given twice", ErrOperation, o)
-		}
-		out = append(out, o)
-	}
-	var exclusive []string
-	for _, o := range out {
-		if _, rollout := o.pools(); !rollout {
-			exclusive = append(exclusive, string(o))
-		}
-	}
-	if len(exclusive) > 1 {
-		return nil, fmt.Errorf("%w: %s exclude each other", ErrOperation, strings.Join(exclusive, " and "))
-	}
-	return out, nil
-}
-
-func (o Operation) known() bool {
-	if _, is := o.pools(); is {
-		return true
-	}
-	return o.starts() || o.completes() || o == OperationAbort
-}
-
-func (o Operation) starts() bool {
-	return slices.Contains([]Operation{OperationStart, OperationStartAll, OperationStartWithoutWorkersRollout, OperationStartAllWithoutWorkersRollout}, o)
-}
-
-func (o Operation) completes() bool { return o == OperationComplete || o == OperationCompleteAll }
-
-// pools returns the worker pools of rotate-rollout-workers=POOL,..., and whether it is that operation.
-func (o Operation) pools() ([]string, bool) {
-	name, list, found := strings.Cut(string(o), "=")
-	if name != operationRolloutWorkers || !found {
-		return nil, false
-	}
-	return strings.Split(list, ","), true
-}
-
-// Do returns the state after an operation. A refusal names the phase and the way out, and wraps ErrOperation.
+// Do returns the state after an operation that concerns the group (Operation.Concerns). A refusal names the phase and
+// the way out, and wraps ErrOperation.
 func (r GroupRotation) Do(o Operation, of Circumstances, now time.Time) (GroupRotation, error) {
-	pools, rollout := o.pools()
-	switch {
-	case o.starts():
+	verb, concerned, pools := o.parse()
+	if of.Hibernated && slices.ContainsFunc(concerned, needsWorkers) && verb != verbRollout {
+		return r, r.refuse(o, "it is hibernated, and nothing could be rewritten; wake it up first")
+	}
+	switch verb {
+	case verbStart, verbStartWithoutWorkers:
 		return r.start(o, of, now)
-	case rollout:
+	case verbRollout:
 		return r.rollOut(pools, of)
-	case o.completes():
+	case verbComplete:
 		if r.Phase != Prepared {
 			return r, r.refuse(o, "wait until it is "+string(Prepared))
 		}
 		r.Phase, r.LastCompletionTriggeredTime = Completing, timeOf(now)
 		return r, nil
-	case o == OperationAbort:
-		return r.abort(now)
+	case verbAbort:
+		return r.abort(o, now)
+	case unknownVerb:
 	}
 	return r, fmt.Errorf("%w: %.64q is unknown", ErrOperation, o)
 }
@@ -212,7 +137,7 @@ func (r GroupRotation) start(o Operation, of Circumstances, now time.Time) (Grou
 	r.FormerInitiationTime, r.LastInitiationTime = r.LastInitiationTime, timeOf(now)
 	r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.PendingWorkersRollouts, r.ServersReissued = nil, nil, nil, false
 	r.Phase = Preparing
-	if o == OperationStartWithoutWorkersRollout || o == OperationStartAllWithoutWorkersRollout {
+	if verb, _, _ := o.parse(); verb == verbStartWithoutWorkers {
 		r.Phase = PreparingWithoutWorkersRollout
 		for _, pool := range of.Pools {
 			r.PendingWorkersRollouts = append(r.PendingWorkersRollouts, PendingWorkersRollout{Name: pool, LastInitiationTime: r.FormerInitiationTime})
@@ -222,7 +147,7 @@ func (r GroupRotation) start(o Operation, of Circumstances, now time.Time) (Grou
 }
 
 func (r GroupRotation) rollOut(pools []string, of Circumstances) (GroupRotation, error) {
-	refuse := func(way string) error { return r.refuse(operationRolloutWorkers, way) }
+	refuse := func(way string) error { return r.refuse(rolloutWorkers, way) }
 	if r.Phase != WaitingForWorkersRollout {
 		return r, refuse("wait until it is " + string(WaitingForWorkersRollout))
 	}
@@ -250,13 +175,13 @@ func (r GroupRotation) rollOut(pools []string, of Circumstances) (GroupRotation,
 
 // abort completes towards the former authorities: they are the current ones again, and sign all leaves, before the new
 // ones are dropped.
-func (r GroupRotation) abort(now time.Time) (GroupRotation, error) {
+func (r GroupRotation) abort(o Operation, now time.Time) (GroupRotation, error) {
 	switch r.Phase {
 	case Preparing, PreparingWithoutWorkersRollout, WaitingForWorkersRollout, Prepared:
 	case Completing, Completed, "":
-		return r, r.refuse(OperationAbort, "only what is not completed yet can be aborted; rotate again instead")
+		return r, r.refuse(o, "only what is not completed yet can be aborted; rotate again instead")
 	default:
-		return r, r.refuse(OperationAbort, "the phase is unknown")
+		return r, r.refuse(o, "the phase is unknown")
 	}
 	r.LastInitiationTime, r.FormerInitiationTime = r.FormerInitiationTime, nil
 	r.Phase, r.PendingWorkersRollouts, r.LastCompletionTriggeredTime = Completing, nil, timeOf(now)
@@ -294,6 +219,11 @@ func (r GroupRotation) Reconciled(of Circumstances, now time.Time) GroupRotation
 func (r GroupRotation) prepared(now time.Time) GroupRotation {
 	r.Phase, r.LastInitiationFinishedTime, r.PendingWorkersRollouts = Prepared, timeOf(now), nil
 	return r
+}
+
+// Prepares reports whether some may not know the current generation yet.
+func (r *GroupRotation) Prepares() bool {
+	return r.Phase == Preparing || r.Phase == PreparingWithoutWorkersRollout || r.Phase == WaitingForWorkersRollout
 }
 
 // ReissuesServers reports whether the current authority signs servers.

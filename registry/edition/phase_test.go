@@ -174,6 +174,9 @@ func TestOperationsRefused(t *testing.T) {
 		{name: "an abort of nothing", operation: OperationAbort, want: "never rotated: only what is not completed yet"},
 		{name: "an abort too late", phase: Completing, operation: OperationAbort, want: "in the phase Completing: only what is not completed yet"},
 		{name: "an unknown one", operation: "rotate-everything", want: "is unknown"},
+		{name: "all credentials while hibernated", operation: OperationStartAll, of: func(c *Circumstances) { c.Hibernated = true }, want: "wake it up first"},
+		{name: "a key while hibernated", phase: Prepared, operation: "rotate-etcd-encryption-key-complete", of: func(c *Circumstances) { c.Hibernated = true },
+			want: "in the phase Prepared: it is hibernated"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			of := twoPools
@@ -201,6 +204,12 @@ func TestParseOperations(t *testing.T) {
 	}{
 		{text: "rotate-ca-start", want: []Operation{OperationStart}},
 		{text: "rotate-ca-complete; rotate-rollout-workers=a,b", want: []Operation{OperationComplete, "rotate-rollout-workers=a,b"}},
+		{text: "rotate-ca-start;rotate-serviceaccount-key-start; rotate-etcd-encryption-key-start",
+			want: []Operation{OperationStart, "rotate-serviceaccount-key-start", "rotate-etcd-encryption-key-start"}},
+		{text: "rotate-serviceaccount-key-start-without-workers-rollout", want: []Operation{"rotate-serviceaccount-key-start-without-workers-rollout"}},
+		{text: "rotate-etcd-encryption-key-start-without-workers-rollout", refused: "is unknown"},
+		{text: "rotate-etcd-encryption-key-complete;rotate-credentials-complete", refused: "exclude each other"},
+		{text: "rotate-ssh-key-start", refused: "is unknown"},
 		{text: "", refused: `"" is unknown`},
 		{text: "reconcile", refused: `"reconcile" is unknown`},
 		{text: "rotate-ca-start;rotate-ca-start", refused: "given twice"},

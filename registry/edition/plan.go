@@ -15,12 +15,14 @@ import (
 // Action is an operation on a Secret.
 type Action string
 
-// Actions. Adopt creates an edition with the data of another Secret.
+// Actions. Adopt creates an edition with the data of another Secret. Hold keeps an edition that another one would have
+// replaced, as certrotation has refused that for now.
 const (
 	Create Action = "create"
 	Adopt  Action = "adopt"
 	Change Action = "change"
 	Keep   Action = "keep"
+	Hold   Action = "hold"
 	Delete Action = "delete"
 )
 

@@ -102,8 +102,12 @@ func (c *checker) request(r *configv1alpha1.RecordedRequest, uid, name string) *
 	c.name("request.secretName", r.SecretName)
 	c.text("request.reason", r.Reason, maxText)
 	c.text("request.requestedBy", r.RequestedBy, maxUser)
+	if r.Newest != "" {
+		c.sum("request.newest", r.Newest)
+	}
 	return &trust.Request{
-		ID: uid, Record: name, Kind: kind, Secret: r.SecretName, Reason: r.Reason, Compromised: r.Compromised,
+		ID: uid, Record: name, Kind: kind, Secret: r.SecretName, Newest: pki.Fingerprint(r.Newest),
+		Reason: r.Reason, Compromised: r.Compromised,
 	}
 }
 

@@ -25,7 +25,7 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 			Kind:        configv1alpha1.RequestKind(r.Kind),
 			SecretName:  r.Secret,
 			Reason:      r.Reason,
-			Compromised: r.Compromised,
+			Compromised: r.Compromised, Newest: string(r.Newest),
 			RequestedBy: text(by, maxUser),
 		},
 	})

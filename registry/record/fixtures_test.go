@@ -31,7 +31,7 @@ func sum(n int) pki.Fingerprint {
 func sampleRequest() *trust.Request {
 	return &trust.Request{
 		ID: "uid-1", Record: "rotate.etcd-signer", Kind: trust.RequestRotate, Secret: "etcd-signer",
-		Reason: "the key was on a laptop", Compromised: true,
+		Reason: "the key was on a laptop", Compromised: true, Newest: sum(1),
 	}
 }
 

@@ -28,6 +28,9 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.has(ReasonOutlived) {
 		return nil
 	}
+	if a.d.WrittenBy != "" {
+		return a.recordOnly(out)
+	}
 	if unwritable("", &a.d.Signer.Object) != nil || unwritable("", &a.d.Bundle.Object) != nil {
 		return nil
 	}
@@ -54,6 +57,15 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 		}
 	}
 	return append(a.recordMetadata(), a.dropEvidence()...)
+}
+
+// recordOnly lists the actions for objects that another controller writes: who counts is recorded, and nothing else is
+// written.
+func (a *choice) recordOnly(out *Assessment) []Action {
+	if action := a.recordRoster(out); action != nil {
+		return []Action{*action}
+	}
+	return append(a.answered(out), a.dropEvidence()...)
 }
 
 // rebuildLost republishes a lost bundle even if a clock that was ahead recorded something. The operator must delete

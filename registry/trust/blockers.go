@@ -51,19 +51,29 @@ func (a *decision) blockers(out *Assessment, turn *turn) []Blocker {
 		})
 	}
 	all = append(all, a.refusedWrites()...)
-	if s.Next != nil && a.abortRequest() != nil {
-		all = append(all, Blocker{
-			Object: secret(s.Name), Reason: ReasonAbortTooLate,
-			Message: "an abort was requested, but a leaf is signed by the new CA already, or the old one has expired: let the rotation end, then rotate again",
-		})
+	return distinct(append(all, a.openRequests(out)...))
+}
+
+// openRequests returns the requests that are waited for.
+func (a *decision) openRequests(out *Assessment) []Blocker {
+	var all []Blocker
+	add := func(reason Reason, message string) {
+		all = append(all, Blocker{Object: secret(a.d.Signer.Name), Reason: reason, Message: message})
 	}
-	if a.rotateRequest(&s.Object) != nil && out.InFlight() {
-		all = append(all, Blocker{
-			Object: secret(s.Name), Reason: ReasonRotationQueued,
-			Message: "another rotation was requested; it starts when this one has ended",
-		})
+	aborts, rotates := a.d.Signer.Next != nil && a.abortRequest() != nil, a.rotateRequest(&a.d.Signer.Object) != nil
+	switch {
+	case aborts && a.d.WrittenBy != "":
+		add(ReasonAbortRequested, "an abort was requested, and "+a.d.WrittenBy+" has not carried it out yet")
+	case aborts:
+		add(ReasonAbortTooLate, "an abort was requested, but a leaf is signed by the new CA already, or the old one has expired: let the rotation end, then rotate again")
 	}
-	return distinct(all)
+	switch {
+	case rotates && out.InFlight():
+		add(ReasonRotationQueued, "another rotation was requested; it starts when this one has ended")
+	case rotates && a.d.WrittenBy != "":
+		add(ReasonRotationQueued, "a rotation was requested, and "+a.d.WrittenBy+" has not begun it yet")
+	}
+	return all
 }
 
 // refusedWrites returns the writes that the API server refuses to the controller, and the workload restarts that are
@@ -98,7 +108,7 @@ func (a *decision) problems() []Problem {
 	}
 	add(a.clockProblem())
 	add(unwritable(secret(d.Signer.Name), &d.Signer.Object))
-	add(unwritable(configMap(d.Bundle.Name), &d.Bundle.Object))
+	add(unwritable(d.Bundle.Ref(), &d.Bundle.Object))
 	add(d.Signer.Problem)
 	if d.Signer.Problem == nil {
 		if outlived := a.outlivedProblem(); outlived != nil {

@@ -89,7 +89,7 @@ func (a *facts) clockProblem() *Problem {
 		}
 	}
 	// Without a time an anchor counts as not published, so no wait gets shorter.
-	again := fmt.Sprintf("%sremove the annotation %s from %s: the times are recorded again", doubt, AnnotationPublished, configMap(a.d.Bundle.Name))
+	again := fmt.Sprintf("%sremove the annotation %s from %s: the times are recorded again", doubt, AnnotationPublished, a.d.Bundle.Ref())
 	for _, record := range []struct {
 		at  time.Time
 		way string

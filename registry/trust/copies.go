@@ -171,7 +171,7 @@ type KeptAnchor struct {
 // that was cut down, or restored from a backup, removes nothing from copies. Without a bundle the copy stays as it is
 // (NeverEmpty).
 func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAssessment {
-	object := configMap(d.Bundle.Name)
+	object := d.Bundle.Ref()
 	switch {
 	case d.Bundle.Problem != nil:
 		return waitingCopy(Blocker{Object: object, Reason: ReasonObjectProblem, Message: d.Bundle.Problem.Message})

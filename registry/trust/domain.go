@@ -20,8 +20,11 @@ type Domain struct {
 	// Configuration is the name of the RotationConfiguration that declares the domain. The domain's objects consent
 	// to it.
 	Configuration string
-	Signer        Signer
-	Bundle        Bundle
+	// WrittenBy is the identity of the controller that writes signer, bundle and leaves, "" if certrotation does. Then
+	// their names are those of configurations, and each is the newest of several immutable Secrets (registry/edition).
+	WrittenBy string
+	Signer    Signer
+	Bundle    Bundle
 	// Leaves ordered by name.
 	Leaves []Leaf
 	// Parties ordered as configured.
@@ -169,6 +172,8 @@ func (s *Signer) slots() []*pki.Certificate {
 // Bundle is the published set of trust anchors.
 type Bundle struct {
 	Object
+	// InSecret says that it is in a Secret, not in a ConfigMap.
+	InSecret bool
 	// Anchors in the order of the ConfigMap, each once.
 	Anchors []*pki.Certificate
 	// Repeats says that the ConfigMap has one more than once. Envoy was reported to refuse such a bundle as a whole
@@ -185,6 +190,14 @@ type Bundle struct {
 	// Superseded are the hashes of the contents that the ConfigMap declares as replaced, newest first. A start gate
 	// for one of them lets a pod pass.
 	Superseded []string
+}
+
+// Ref returns the bundle as Kind/name.
+func (b *Bundle) Ref() string {
+	if b.InSecret {
+		return secret(b.Name)
+	}
+	return configMap(b.Name)
 }
 
 // InjectionTarget is an object of the cluster with a caBundle.
@@ -387,6 +400,8 @@ type Request struct {
 	Kind       RequestKind
 	// Secret that the request is about.
 	Secret string
+	// Newest is the newest CA at the time of the request, "" for none.
+	Newest pki.Fingerprint
 	// Reason, for people.
 	Reason string
 	// Compromised says that the key must not be trusted any longer than needed.

@@ -6,6 +6,7 @@ package trust
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -199,7 +200,37 @@ func (a *facts) isGeneration(ca *pki.Certificate) bool {
 	if a.d.Roster != nil {
 		names = append(names, a.d.Roster.Signers...)
 	}
-	return slices.ContainsFunc(names, func(name string) bool { return pki.IsGenerationOf(ca.CommonName, a.d.Namespace, name) })
+	return slices.ContainsFunc(names, func(name string) bool {
+		if a.d.WrittenBy != "" {
+			return isEdition(ca.CommonName, name)
+		}
+		return pki.IsGenerationOf(ca.CommonName, a.d.Namespace, name)
+	})
+}
+
+// isEdition reports whether an authority with this common name is an edition of a name: each is called as its Secret,
+// NAME, NAME-infix, NAME-suffix or NAME-infix-suffix, of 8 and 5 hexadecimal digits.
+func isEdition(commonName, name string) bool {
+	rest, ok := strings.CutPrefix(commonName, name)
+	if !ok {
+		return false
+	}
+	for _, digits := range []int{8, 5} {
+		if len(rest) > digits && rest[0] == '-' && (len(rest) == digits+1 || rest[digits+1] == '-') && isHex(rest[1:digits+1]) {
+			rest = rest[digits+1:]
+		}
+	}
+	return rest == ""
+}
+
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
+
+// Newest returns the CA that members are expected to trust, "" if there is none.
+func Newest(d *Domain) pki.Fingerprint {
+	if ca := (&facts{d: d}).newest(); ca != nil {
+		return ca.Fingerprint
+	}
+	return ""
 }
 
 // newest is the CA that members are expected to trust.

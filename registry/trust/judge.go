@@ -58,6 +58,9 @@ type judge struct {
 func (j *judge) inFlight() bool { return j.stage != Stable }
 
 func (j *judge) refuse(i Invariant, object string, affected []string, message, safeWay string) {
+	if j.before != nil && j.before.d.WrittenBy != "" {
+		safeWay = "keep what there is, and ask again: " + j.before.d.WrittenBy + " makes this edition when `kubectl get certificaterotations` shows nothing that it waits for"
+	}
 	j.found = append(j.found, Violation{Invariant: i, Object: object, Affected: affected, Message: message, SafeWay: safeWay})
 }
 
@@ -117,7 +120,7 @@ func leaving(before, after *Domain) *Domain {
 		out.Signer = Signer{Object: Object{Name: after.Signer.Name}, Policy: after.Signer.Policy}
 	}
 	if !Released(&before.Bundle.Object, &after.Bundle.Object) && goes(&before.Bundle.Object, &after.Bundle.Object) {
-		out.Bundle = Bundle{Object: Object{Name: after.Bundle.Name}}
+		out.Bundle = Bundle{Object: Object{Name: after.Bundle.Name}, InSecret: after.Bundle.InSecret}
 	}
 	out.Leaves = slices.Clone(after.Leaves)
 	for i := range out.Leaves {
@@ -148,7 +151,7 @@ func (j *judge) judgeObjects() {
 	}
 	d := j.before.d
 	judge(secret(d.Signer.Name), &d.Signer.Object, &j.after.Signer.Object)
-	judge(configMap(d.Bundle.Name), &d.Bundle.Object, &j.after.Bundle.Object)
+	judge(d.Bundle.Ref(), &d.Bundle.Object, &j.after.Bundle.Object)
 	for i := range j.after.Leaves {
 		if was := j.before.leaves[j.after.Leaves[i].Name]; was != nil && !j.after.Leaves[i].Unnamed {
 			judge(secret(was.Name), &was.Object, &j.after.Leaves[i].Object)

@@ -14,7 +14,7 @@ import (
 
 func (j *judge) judgeBundle() {
 	old, b := &j.before.d.Bundle, &j.after.Bundle
-	object := configMap(b.Name)
+	object := b.Ref()
 	switch {
 	case belongsToOthers(&old.Object, &b.Object):
 		j.judgeAdoption(object, &b.Object)
@@ -55,7 +55,7 @@ func (j *judge) judgeRepetition(object string, before, after bool) {
 // judgeAddedAnchors refuses an anchor with the name of another CA of the domain. No probe could tell which of the two
 // a server has loaded, so every rotation would wait for ever.
 func (j *judge) judgeAddedAnchors(anchors []*pki.Certificate) {
-	object := configMap(j.after.Bundle.Name)
+	object := j.after.Bundle.Ref()
 	for _, ca := range anchors {
 		if slot := j.before.slot(ca); !j.before.inBundle[ca.Fingerprint] && slot != SlotActive && slot != SlotNext && slot != SlotPrevious {
 			j.judgeSubject(object, ca)
@@ -70,7 +70,7 @@ func (j *judge) judgePublished(b *Bundle) {
 	for _, ca := range b.Anchors {
 		at, said := published[ca.Fingerprint]
 		if said && !j.before.inBundle[ca.Fingerprint] && at.Before(j.now.Add(-maxClockSkew)) {
-			j.refuse(ContentDecides, configMap(b.Name), nil,
+			j.refuse(ContentDecides, b.Ref(), nil,
 				fmt.Sprintf("%s is published now, and %s says that it was at %s", ca.Subject, AnnotationPublished, at.UTC().Format(time.RFC3339)),
 				"leave its time out: the controller records it")
 		}
@@ -78,7 +78,7 @@ func (j *judge) judgePublished(b *Bundle) {
 }
 
 func (j *judge) judgeRemovedAnchors(kept []*pki.Certificate) {
-	object := configMap(j.after.Bundle.Name)
+	object := j.after.Bundle.Ref()
 	keeps := make(map[pki.Fingerprint]bool, len(kept))
 	for _, ca := range kept {
 		keeps[ca.Fingerprint] = true
@@ -112,7 +112,7 @@ func (j *judge) wayToRetire(ca *pki.Certificate) string {
 
 // judgeBundleDeletion allows the deletion of a bundle only if it can be rebuilt unchanged from the signer.
 func (j *judge) judgeBundleDeletion() {
-	object := configMap(j.before.d.Bundle.Name)
+	object := j.before.d.Bundle.Ref()
 	var lost []string
 	for _, ca := range j.before.d.Bundle.Anchors {
 		switch j.before.slot(ca) {
@@ -141,7 +141,7 @@ func (j *judge) judgeBundleDeletion() {
 // judgeBundleRelease refuses to release a bundle while its anchors are needed. Unlike a deleted one, a released
 // bundle is not rebuilt, and its content is not guarded.
 func (j *judge) judgeBundleRelease() {
-	object := configMap(j.before.d.Bundle.Name)
+	object := j.before.d.Bundle.Ref()
 	switch users := j.allUsers(); {
 	case j.inFlight():
 		j.refuse(AnchorInUse, object, users, "the rotation is in the stage "+string(j.stage)+" and needs the anchors of the bundle",
@@ -157,7 +157,7 @@ func (j *judge) judgeBundleRelease() {
 // would wait at its start gate.
 func (j *judge) judgeSuperseded(old, b *Bundle) {
 	if !succeeds(b.Superseded, old.ContentHash, old.Superseded) {
-		j.refuse(ContentDecides, configMap(b.Name), nil, lostSuccession("bundle"), keepSuccession)
+		j.refuse(ContentDecides, b.Ref(), nil, lostSuccession("bundle"), keepSuccession)
 	}
 }
 

@@ -163,7 +163,7 @@ func (e *domainEdit) letGo() string {
 	case d.Signer.Name != e.old.Signer.Name:
 		return fmt.Sprintf("its signer would no longer be %s", secret(e.old.Signer.Name))
 	default:
-		return fmt.Sprintf("its bundle would no longer be %s", configMap(e.old.Bundle.Name))
+		return fmt.Sprintf("its bundle would no longer be %s", e.old.Bundle.Ref())
 	}
 }
 
@@ -202,7 +202,7 @@ func (e *domainEdit) released() []Violation {
 		held = e.consenting(held, secret(e.old.Signer.Name), &e.old.Signer.Object)
 	}
 	if after == nil || after.Bundle.Name != e.old.Bundle.Name {
-		held = e.consenting(held, configMap(e.old.Bundle.Name), &e.old.Bundle.Object)
+		held = e.consenting(held, e.old.Bundle.Ref(), &e.old.Bundle.Object)
 	}
 	if after == nil {
 		for i := range e.old.Leaves {

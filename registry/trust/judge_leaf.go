@@ -41,7 +41,7 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 // signer or could itself sign (LeafWithinSigner).
 func (j *judge) judgeNewLeaf(l *Leaf) {
 	object := secret(l.Name)
-	bundle := configMap(j.before.d.Bundle.Name)
+	bundle := j.before.d.Bundle.Ref()
 	reissue := fmt.Sprintf("delete %s to have it reissued by %s", object, secret(j.before.d.Signer.Name))
 	if l.Certificate.IsCA {
 		// It may well verify, but its holder could sign other certificates.
@@ -123,7 +123,7 @@ func (j *judge) judgeLeafAnchors(old, l *Leaf) {
 	}
 	j.refuse(AnchorInUse, secret(l.Name), sortedSet(users),
 		fmt.Sprintf("its ca.crt would lose %s, and programs that verify by it would refuse what is still presented", subjectsOf(lost)),
-		"leave ca.crt as it is: the controller keeps it as "+configMap(j.before.d.Bundle.Name)+" is")
+		"leave ca.crt as it is: the controller keeps it as "+j.before.d.Bundle.Ref()+" is")
 }
 
 // judgeLeafDeletion refuses to delete a leaf that no CA could reissue.

@@ -197,7 +197,7 @@ func (e *domainEdit) carriersKept() []Violation {
 
 // own are the names of the objects of the domain.
 func (e *domainEdit) own() map[string]bool {
-	own := map[string]bool{secret(e.old.Signer.Name): true, configMap(e.old.Bundle.Name): true}
+	own := map[string]bool{secret(e.old.Signer.Name): true, e.old.Bundle.Ref(): true}
 	for i := range e.old.Leaves {
 		own[secret(e.old.Leaves[i].Name)] = true
 	}

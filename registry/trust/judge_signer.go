@@ -23,7 +23,7 @@ func (j *judge) judgeSigner() {
 		case !old.Present:
 		case lost != nil:
 			j.refuse(AnchorInUse, object, secrets(j.before.under[lost.Fingerprint]),
-				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", configMap(j.before.d.Bundle.Name), lost.Subject),
+				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", j.before.d.Bundle.Ref(), lost.Subject),
 				"wait until the bundle is rebuilt; deleting a stable signer asks for its rotation")
 		case j.before.signerAhead():
 			// A clock that was ahead made it, and the problem says to delete it.
@@ -146,6 +146,8 @@ func (j *judge) judgeNext(old, s *Signer) {
 		j.refuse(AnchorInUse, object, secrets(j.before.under[old.Next.Fingerprint]),
 			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
 			"let the rotation end, then rotate again")
+	case s.Next == nil && j.before.d.WrittenBy != "":
+		// An abort: another controller has its leaves replaced before. Nothing is signed without a Secret.
 	case s.Next == nil && !slices.ContainsFunc(s.Previous, old.Next.Equal):
 		j.refuse(AnchorInUse, object, nil,
 			fmt.Sprintf("the key of %s would be lost while its anchor is in the bundle", old.Next.Subject),

@@ -51,6 +51,10 @@ func (r *Refusal) Error() string { return string(r.Invariant) + ": " + r.Message
 func PlanRotation(d *Domain, target string, now time.Time) (*Plan, error) {
 	a := decide(d, now)
 	if l := a.leaves[target]; l != nil {
+		if d.WrittenBy != "" {
+			return nil, &Refusal{Invariant: ContentDecides, Message: fmt.Sprintf(
+				"%s writes %s, and is asked for rotations of %s alone", d.WrittenBy, secret(target), secret(d.Signer.Name))}
+		}
 		return a.planLeaf(l)
 	}
 	if target != d.Signer.Name {
@@ -89,7 +93,7 @@ func firstMessage(l *Leaf, against []Blocker) string {
 
 func (a *decision) planSigner() *Plan {
 	d := a.d
-	signer, bundle := secret(d.Signer.Name), configMap(d.Bundle.Name)
+	signer, bundle := secret(d.Signer.Name), d.Bundle.Ref()
 	p := &Plan{Target: d.Signer.Name}
 	add := func(stage Stage, kind ActionKind, object string, waits []string, message string) {
 		p.Steps = append(p.Steps, Step{Stage: stage, Action: kind, Object: object, WaitsFor: waits, Message: message})
@@ -278,10 +282,12 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	case s.Next == nil:
 		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
 			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage)}
+	case d.WrittenBy != "":
+		return a.planWrittenAbort(), nil
 	case !a.abortable():
 		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
 	}
-	retire := Step{Stage: Retiring, Action: RetireAnchors, Object: configMap(d.Bundle.Name), Message: "stop trusting the new CA"}
+	retire := Step{Stage: Retiring, Action: RetireAnchors, Object: d.Bundle.Ref(), Message: "stop trusting the new CA"}
 	if a.mayHaveSigned(s.Next) || a.rosterRefused() {
 		retire.Stage, retire.WaitsFor = Draining, a.holders()
 	}
@@ -293,4 +299,20 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	}
 	steps = append(steps, Step{Stage: Retiring, Action: DestroyPrevious, Object: secret(s.Name), Message: "destroy the new CA's key"})
 	return finish(&Plan{Target: s.Name, Steps: steps}), nil
+}
+
+// planWrittenAbort lists the steps by which another controller undoes a rotation: it replaces the leaves of the new CA
+// before it drops that.
+func (a *decision) planWrittenAbort() *Plan {
+	s := &a.d.Signer
+	var steps []Step
+	for _, name := range a.under[s.Next.Fingerprint] {
+		steps = append(steps, Step{
+			Stage: a.stage, Action: IssueLeaf, Object: secret(name), WaitsFor: membersOf(a.verifiers[name]), Message: "issue a new pair, signed by the old CA",
+		})
+	}
+	steps = append(steps,
+		Step{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "delete the new CA"},
+		Step{Stage: Retiring, Action: RetireAnchors, Object: a.d.Bundle.Ref(), Message: "stop trusting the new CA"})
+	return finish(&Plan{Target: s.Name, Steps: steps})
 }

@@ -53,6 +53,7 @@ const (
 	ReasonGracePeriod      Reason = "GracePeriod"
 	ReasonRotationQueued   Reason = "RotationQueued"
 	ReasonAbortTooLate     Reason = "AbortTooLate"
+	ReasonAbortRequested   Reason = "AbortRequested"
 	ReasonObjectProblem    Reason = "ObjectProblem"
 	ReasonNoUsableSigner   Reason = "NoUsableSigner"
 	ReasonPaced            Reason = "Paced"

@@ -15,7 +15,7 @@ import (
 func (a *decision) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 	if !a.inBundle[ca.Fingerprint] {
 		return false, []Blocker{{
-			Object: configMap(a.d.Bundle.Name), Reason: ReasonAnchorNotLoaded,
+			Object: a.d.Bundle.Ref(), Reason: ReasonAnchorNotLoaded,
 			Message: "the bundle does not hold " + ca.Subject + " yet",
 		}}
 	}

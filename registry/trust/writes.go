@@ -171,6 +171,8 @@ func (a *decision) answer(r *Request, stage Stage) string {
 		return "there is no Secret/" + r.Secret + " in the trust domain"
 	case r.answeredBy(object):
 		return "it was answered"
+	case a.d.WrittenBy != "" && r.Kind == RequestRotate && Newest(a.d) != r.Newest:
+		return a.d.WrittenBy + " has made another one since"
 	case r.Kind == RequestAbort && s.Next == nil:
 		return "there is nothing to abort in the stage " + string(stage)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -108,15 +109,20 @@ func testRotate(t *testing.T, d *demo) {
 	if got == nil || got.RequestedBy == "" {
 		t.Fatalf("the request is recorded as %+v", got)
 	}
-	want := &configv1alpha1.RecordedRequest{
-		Kind: configv1alpha1.RequestRotate, SecretName: "service-signer", Reason: "drill", Compromised: true, RequestedBy: got.RequestedBy,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the request (-want +got):\n%s", diff)
-	}
 	secret, err := d.client.CoreV1().Secrets(d.namespace).Get(t.Context(), "service-signer", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	newest, err := certificates(secret.Data[corev1.TLSCertKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &configv1alpha1.RecordedRequest{
+		Kind: configv1alpha1.RequestRotate, SecretName: "service-signer", Reason: "drill", Compromised: true, RequestedBy: got.RequestedBy,
+		Newest: string(fingerprintOf(newest[0])),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 	if len(secret.ManagedFields) != 1 {
 		t.Errorf("the Secret is written by %v, and serve writes no Secret", secret.ManagedFields)

@@ -154,7 +154,11 @@ func validateProbe(party *RelyingParty, domain *declaredDomain, at *field.Path) 
 	}
 	errs = append(errs, validateServerName(probe.ServerName, path.Child("serverName"))...)
 	errs = append(errs, validateClientLeaf(probe.ClientLeaf, domain, path.Child("clientLeaf"))...)
-	if probe.Proof == ProofHandshake && !domain.verifiesClients(party) {
+	switch {
+	case probe.Proof != ProofHandshake:
+	case domain.editions:
+		errs = append(errs, field.Invalid(path.Child("proof"), probe.Proof, "certrotation does not sign with an authority of editions: leave it out"))
+	case !domain.verifiesClients(party):
 		errs = append(errs, field.Invalid(path.Child("proof"), probe.Proof, "needs a leaf with the usage ClientAuth that the party verifies: the "+
 			"probe presents one like it"))
 	}
@@ -248,6 +252,8 @@ func validateClientLeaf(name string, domain *declaredDomain, path *field.Path) f
 	}
 	leaf := domain.leaves[name]
 	switch {
+	case domain.editions:
+		return field.ErrorList{field.Invalid(path, name, "no Secret of editions has this name: leave it out")}
 	case leaf == nil:
 		return field.ErrorList{field.NotFound(path, name)}
 	case leaf.ForEachNode != nil:

@@ -74,9 +74,13 @@ func workloadRolloutEvidence() evidenceType {
 // most 63 characters.
 const maxContentName = 63
 
-// validateStart requires that the name of the bundle fits into an annotation of the template of the pods.
+// validateStart requires that the name of the bundle fits into an annotation of the template of the pods, and that it is
+// the name of an object.
 func validateStart(party *RelyingParty, domain *declaredDomain, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	if domain.editions {
+		errs = append(errs, field.Invalid(at.Child("kind"), party.Evidence.Kind, "a start gate waits for one object, and each edition is another: use mounted"))
+	}
 	if domain.verifiesAnything(party) && len(domain.bundle) > maxContentName {
 		errs = append(errs, field.Invalid(at.Child("kind"), party.Evidence.Kind, unnamable("ConfigMap", domain.bundle)))
 	}

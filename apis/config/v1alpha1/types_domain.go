@@ -10,11 +10,18 @@ import (
 // TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them. Each
 // leaf needs a party that verifies it and one that presents it.
 // +kubebuilder:validation:XValidation:rule="has(self.relyingParties) && size(self.relyingParties) > 0",message="a trust domain needs a relying party: without one nothing could be proven"
+// +kubebuilder:validation:XValidation:rule="!has(self.editions) || self.bundle.configMapName == self.signer.secretName + '-bundle'",message="with editions the bundle is called as the signer, with -bundle"
+// +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.bundle.additionalFormats) && (!has(self.bundle.injectInto) || size(self.bundle.injectInto) == 0)",message="certrotation does not write the bundle of editions: give neither additionalFormats nor injectInto"
+// +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.unlistedLeaves)",message="unlistedLeaves not with editions: nobody records when their authority changed"
+// +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.leaves) || self.leaves.all(leaf, !has(leaf.forEachNode))",message="forEachNode not with editions: give each leaf its name"
 type TrustDomain struct {
 	// name is unique within the namespace.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+	// editions says that another controller writes the objects of this trust domain, as editions.
+	// +optional
+	Editions *Editions `json:"editions,omitempty"`
 	// signer is the CA key pair.
 	Signer Signer `json:"signer"`
 	// bundle is the ConfigMap of trust anchors.
@@ -61,6 +68,20 @@ type TrustDomain struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="must be a duration between 1m and 8760h"
 	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
+}
+
+// Editions are immutable Secrets that a controller makes with Gardener's SecretsManager, or with the library of
+// certrotation (docs/secrets.md). certrotation writes none of them. It shows their state, records who has loaded what,
+// and refuses an edition that a verifier would not accept yet, or that would end an anchor in use.
+//
+// signer.secretName and secretName of a leaf are then names of configurations, not of Secrets: the newest Secret with
+// that label name counts. bundle.configMapName is that of the signer with -bundle. Policies have no effect. Each edition
+// must consent (certrotation.dev/configuration).
+type Editions struct {
+	// identity is the value of their label manager-identity.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Identity string `json:"identity"`
 }
 
 // UnlistedLeaves are leaves that no Secret holds, such as the leaves of certrotation's own servers.

@@ -109,6 +109,11 @@ type RecordedRequest struct {
 	// compromised is true if trust in the key must end as soon as possible.
 	// +optional
 	Compromised bool `json:"compromised,omitempty"`
+	// newest is the fingerprint of the newest CA of the trust domain at the time of the request. Empty if there was none.
+	// A newer one answers a request to another controller.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Newest string `json:"newest,omitempty"`
 	// requestedBy is the user who made the request.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

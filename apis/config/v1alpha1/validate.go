@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -100,18 +101,23 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 
 	v.object(kindSecret, domain.Signer.SecretName, path.Child("signer", "secretName"))
 	v.add(validatePolicy(domain.Signer.Policy, path.Child("signer", "policy"))...)
-	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
-	v.bundles.Insert(domain.Bundle.ConfigMapName)
+	v.bundle(domain, path.Child("bundle", "configMapName"))
 
 	declared := &declaredDomain{
 		leaves: make(map[string]*Leaf, len(domain.Leaves)), bundle: domain.Bundle.ConfigMapName, unlisted: domain.UnlistedLeaves != nil,
-		targets: domain.Bundle.InjectInto,
+		targets: domain.Bundle.InjectInto, editions: domain.Editions != nil,
+	}
+	if declared.editions {
+		identity := path.Child("editions", "identity")
+		v.add(invalid(identity, domain.Editions.Identity, validation.IsValidLabelValue(domain.Editions.Identity))...)
 	}
 	for i := range domain.Leaves {
 		leaf, leafPath := &domain.Leaves[i], path.Child("leaves").Index(i)
 		v.leaf(leaf, domain.Signer.Policy, leafPath)
 		declared.leaves[leaf.SecretName] = leaf
-		v.leaves.Insert(leaf.SecretName)
+		if !declared.editions {
+			v.leaves.Insert(leaf.SecretName)
+		}
 	}
 
 	for i := range domain.RelyingParties {
@@ -129,6 +135,16 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	if len(v.errs) == before {
 		v.add(validateCoverage(domain, declared, path)...)
 	}
+}
+
+// bundle claims the bundle of a domain. One of editions is a Secret, and nothing can collect, roll out or copy it.
+func (v *validator) bundle(domain *TrustDomain, path *field.Path) {
+	if domain.Editions != nil {
+		v.object(kindSecret, domain.Bundle.ConfigMapName, path)
+		return
+	}
+	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path)
+	v.bundles.Insert(domain.Bundle.ConfigMapName)
 }
 
 // validateReleased requires names of Secrets that the domain no longer declares.

@@ -20,6 +20,8 @@ type declaredDomain struct {
 	targets []InjectionTarget
 	// unlisted is set if there are leaves that are not declared.
 	unlisted bool
+	// editions is set if another controller writes the objects: none has the name that the configuration gives.
+	editions bool
 }
 
 // open reports whether a party may verify leaves that are not declared: leaves that their holders issue, or leaves

@@ -13,6 +13,10 @@ func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path
 	errs = append(errs, validateSelector(party.ForEachNode, path.Child("forEachNode"))...)
 	if party.Pods != nil {
 		errs = append(errs, validatePods(party, path.Child("pods"))...)
+		if mounting := party.Pods.Mounting; mounting != nil && domain.editions {
+			errs = append(errs, field.Invalid(path.Child("pods", "mounting", "secretName"), mounting.SecretName,
+				"no Secret of editions has this name: choose the pods by labels"))
+		}
 	}
 	errs = append(errs, validateEach(party.Members, path.Child("members"), validateName)...)
 	errs = append(errs, validateReporters(party.Reporters, path.Child("reporters"))...)

@@ -40,6 +40,8 @@ type Namespace struct {
 	// claims of all configurations, and which of them are of leaves that no configuration names.
 	claims  map[objectKey]Claim
 	unnamed map[objectKey]bool
+	// editions are the claims of editions by what their labels say.
+	editions map[editionKey]Claim
 	// configured are the names of the domains of each configuration.
 	configured map[string][]string
 }
@@ -84,6 +86,8 @@ type Claim struct {
 	Kind   ClaimKind
 	// Configuration is the name of the claiming configuration. A claim does not imply the object's consent.
 	Configuration string
+	// Edition says that the claim follows from the labels of the object, not from its name.
+	Edition bool
 }
 
 // ClaimKind is the role of an object.

@@ -11,6 +11,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/display"
+	"certrotation.dev/registry/edition"
 	"certrotation.dev/registry/trust"
 )
 
@@ -30,7 +31,9 @@ type builder struct {
 	owners  map[objectKey]string
 	domains map[string]string
 	// unnamed are the claims of leaves that no configuration names.
-	unnamed  map[objectKey]bool
+	unnamed map[objectKey]bool
+	// byName are all editions, nil until needed.
+	byName   map[editionKey][]*edition.Edition
 	problems []trust.Problem
 	// rolledOut is the rollout of the namespace, nil if there is none. rolloutOwner is the name of its configuration.
 	rolledOut    *Rollout
@@ -154,11 +157,14 @@ func Build(s *Sources) *Namespace {
 	}
 	b.refuseRecords()
 
-	out := &Namespace{Name: s.Namespace, sources: s, records: b.records, claims: b.claims, configured: map[string][]string{}}
+	out := &Namespace{
+		Name: s.Namespace, sources: s, records: b.records, claims: b.claims, configured: map[string][]string{}, editions: map[editionKey]Claim{},
+	}
 	for _, name := range sortedNames(s.Configurations) {
 		out.Configurations = append(out.Configurations, name)
 		if p := parts[name]; p != nil {
 			out.add(name, p)
+			maps.Copy(out.editions, claimedEditions(s.Configurations[name].Loaded, name))
 		}
 	}
 	// Runs after all configurations are added: a leaf is unnamed only if none of them names it.

@@ -36,8 +36,8 @@
 //
 // Goroutines: Start runs the informers of Namespaces, Nodes and StaticPodClasses, and one goroutine that ends when
 // the nodes have been listed. Each managed namespace has one goroutine for each of its five sources, and one that
-// ends when they have been listed. ConfigMaps, and the pods of each selector, add two while a configuration demands
-// them: the informer, and one that ends when they have been listed. All of them end when the namespace is no longer
-// managed. Wait waits for all of them after the context of Start has ended. OnChange functions run on these
-// goroutines.
+// ends when they have been listed. ConfigMaps, the pods of each selector, and the editions of each identity add two while
+// a configuration demands them: the informer, and one that ends when they have been listed. All of them end when the
+// namespace is no longer managed. Wait waits for all of them after the context of Start has ended. OnChange functions run
+// on these goroutines.
 package inventory

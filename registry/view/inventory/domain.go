@@ -23,13 +23,16 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		Namespace:     b.sources.Namespace,
 		Name:          cfg.Name,
 		Configuration: p.configuration,
-		Signer:        b.signer(p, &cfg.Signer),
-		Bundle:        b.bundle(p, &cfg.Bundle),
 		StageDeadline: durationOf(cfg.StageDeadline),
 
 		ReissuePerMinute: int(cfg.ReissuePerMinute),
 		Released:         cfg.ReleasedLeaves,
 		ReleasedMembers:  cfg.ReleasedMembers,
+	}
+	if cfg.Editions != nil {
+		b.domainOfEditions(p, cfg, out)
+	} else {
+		out.Signer, out.Bundle = b.signer(p, &cfg.Signer), b.bundle(p, &cfg.Bundle)
 	}
 	if unlisted := cfg.UnlistedLeaves; unlisted != nil {
 		out.Unlisted = &trust.Unlisted{Drain: unlisted.Drain.Duration}
@@ -42,6 +45,10 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 	for _, l := range leaves {
 		out.Leaves = append(out.Leaves, *l.leaf)
 	}
+	if cfg.Editions != nil {
+		settleSlots(out)
+	}
+	problems = append(out.Problems, problems...)
 	index := newLeafIndex(leaves)
 	for i := range cfg.RelyingParties {
 		party, partyProblems, err := b.party(out, &cfg.RelyingParties[i], index)

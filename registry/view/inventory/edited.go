@@ -51,7 +51,7 @@ func (n *Namespace) Edited(s *Sources, claim Claim) *Namespace {
 		return Build(s)
 	}
 	b := &builder{sources: s, records: n.records, claims: maps.Clone(n.claims)}
-	maps.DeleteFunc(b.claims, func(key objectKey, _ Claim) bool { return n.unnamed[key] })
+	maps.DeleteFunc(b.claims, func(key objectKey, c Claim) bool { return n.unnamed[key] || c.Edition && c.Domain == claim.Domain })
 	p := b.newPart(claim.Configuration, cfg.Loaded)
 	for key, other := range b.claims {
 		if other.Configuration == claim.Configuration && other.Domain != claim.Domain && other.Kind != ClaimCopy {

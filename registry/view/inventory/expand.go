@@ -112,13 +112,17 @@ func (b *builder) prepare(p *part, cfg *configv1alpha1.RotationConfigurationSpec
 
 // claimDomain claims the signer, the bundle, and the leaves that exist once.
 func (p *part) claimDomain(domain *configv1alpha1.TrustDomain) error {
+	bundle := trust.ConfigMapKind
+	if domain.Editions != nil {
+		bundle = trust.SecretKind
+	}
 	claims := []struct {
 		kind  trust.ObjectKind
 		name  string
 		claim ClaimKind
 	}{
 		{trust.SecretKind, domain.Signer.SecretName, ClaimSigner},
-		{trust.ConfigMapKind, domain.Bundle.ConfigMapName, ClaimBundle},
+		{bundle, domain.Bundle.ConfigMapName, ClaimBundle},
 	}
 	for _, c := range claims {
 		if !p.claim(c.kind, c.name, Claim{Domain: domain.Name, Kind: c.claim}) {

@@ -8,6 +8,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/address"
+	"certrotation.dev/registry/edition"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/rollout"
@@ -49,6 +50,8 @@ type Secret struct {
 	Superseded  []string
 	// Immutable says that the API server refuses any change of the content.
 	Immutable bool
+	// Edition is set if a SecretsManager made the Secret.
+	Edition *edition.Edition
 }
 
 // OtherSecret records that a Secret of another type exists.
@@ -56,7 +59,12 @@ type OtherSecret struct {
 	metav1.ObjectMeta
 	// Aggregate is the content of a Secret with the label trust.LabelAggregate, nil for any other.
 	Aggregate *AggregateSecret
-	// Immutable is known only for an aggregate.
+	// Edition is set if a SecretsManager made the Secret, and a configuration demands its editions. Authority or Bundle is
+	// its content, if it consents and is one of these.
+	Edition   *edition.Edition
+	Authority Pair
+	Bundle    *Bundle
+	// Immutable is known only for an aggregate or an edition.
 	Immutable bool
 }
 
@@ -102,8 +110,9 @@ type Configuration struct {
 	// Loaded is complete: presets are expanded, defaults filled in. It is nil if the configuration is invalid. It is
 	// shared and read-only.
 	Loaded *configv1alpha1.RotationConfigurationSpec
-	// Selectors are the canonical texts of the selectors of member pods, each once, ordered.
-	Selectors []string
+	// Selectors are the canonical texts of the selectors of member pods, each once, ordered. Identities are those of
+	// the SecretsManagers that write trust domains.
+	Selectors, Identities []string
 	// Error is the text of the error if Loaded is nil.
 	Error string
 	// Status is the last written one. It is shared and read-only.
@@ -122,7 +131,7 @@ type Record struct {
 	Error string
 }
 
-// Bundle is the content of a bundle ConfigMap.
+// Bundle is the content of a bundle ConfigMap, or of a bundle that is an edition.
 type Bundle struct {
 	// Anchors in order, each once. Empty if there are none or the PEM is broken.
 	Anchors []*pki.Certificate

@@ -54,7 +54,7 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 				}
 				p.addNodeLeaf(node.Name, cfg.SecretName, name)
 			}
-			leaf, fault := b.leaf(p, name, cfg, node)
+			leaf, fault := b.leafOf(p, domain, name, cfg, node)
 			switch {
 			case fault == nil:
 			case node != nil && cfg.NodeAddresses && len(node.Addresses) == 0:
@@ -87,7 +87,15 @@ func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust
 	return nil
 }
 
-// leaf reads one leaf. The error is why its profile cannot be built.
+// leafOf reads one leaf, in the form in which the domain stores it. The error is why its profile cannot be built.
+func (b *builder) leafOf(p *part, domain *configv1alpha1.TrustDomain, name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
+	if domain.Editions != nil {
+		return b.leafOfEditions(p, domain, cfg)
+	}
+	return b.leaf(p, name, cfg, node)
+}
+
+// leaf reads the Secret of one leaf. The error is why its profile cannot be built.
 func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
 	object, secret := b.tlsSecret(p, name)
 	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy)}

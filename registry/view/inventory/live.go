@@ -59,7 +59,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, errors.Join(err, outOfTime(ctx)))
 		}
 	}
-	if err := i.livePods(ctx, namespace, reading, &f); err != nil {
+	if err := i.liveDemands(ctx, namespace, reading, &f); err != nil {
 		return nil, err
 	}
 	var err error
@@ -85,9 +85,10 @@ func cachedIn(r *demanded) cache.Store {
 	return r.store
 }
 
-// livePods lists the pods that the configurations select, as those were listed just now.
-func (i *Inventory) livePods(ctx context.Context, namespace string, reading map[demand]*demanded, f *found) error {
+// liveDemands lists the pods and editions that the configurations demand, as those were listed just now.
+func (i *Inventory) liveDemands(ctx context.Context, namespace string, reading map[demand]*demanded, f *found) error {
 	f.selectors = map[string]bool{}
+	identities := map[string]bool{}
 	for _, object := range f.configurations {
 		cfg, ok := object.(*Configuration)
 		if !ok {
@@ -97,11 +98,21 @@ func (i *Inventory) livePods(ctx context.Context, namespace string, reading map[
 			if f.selectors[selector] {
 				continue
 			}
-			pods, err := i.sources.podsOf(selector).live(ctx, namespace, cachedIn(reading[demand{pods: true, selector: selector}]))
+			pods, err := i.sources.podsOf(selector).live(ctx, namespace, cachedIn(reading[demand{demandsPods, selector}]))
 			if err != nil {
 				return fmt.Errorf("list Pods of namespace %s: %w", namespace, errors.Join(err, outOfTime(ctx)))
 			}
 			f.pods, f.selectors[selector] = append(f.pods, pods...), true
+		}
+		for _, identity := range cfg.Identities {
+			if identities[identity] {
+				continue
+			}
+			editions, err := i.sources.editionsOf(identity).live(ctx, namespace, cachedIn(reading[demand{demandsEditions, identity}]))
+			if err != nil {
+				return fmt.Errorf("list editions of namespace %s: %w", namespace, errors.Join(err, outOfTime(ctx)))
+			}
+			f.editions, identities[identity] = append(f.editions, editions...), true
 		}
 	}
 	return nil

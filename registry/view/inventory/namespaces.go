@@ -39,11 +39,20 @@ type namespace struct {
 	demanded map[demand]*demanded
 }
 
-// demand is a source that a configuration needs: the ConfigMaps, or the pods of a label selector (pods is true).
+// demand is a source that a configuration needs: the ConfigMaps (the zero value), the pods of a label selector, or the
+// editions of an identity.
 type demand struct {
-	pods     bool
+	kind demanding
+	// selector of pods, or the identity.
 	selector string
 }
+
+type demanding string
+
+const (
+	demandsPods     demanding = "pods"
+	demandsEditions demanding = "editions"
+)
 
 var (
 	// ErrUnmanaged is the error for a namespace that has not opted in.
@@ -113,8 +122,16 @@ func (n *namespace) configured() bool {
 // known reports whether there is a configuration, and everything but the pods has been listed. The model handles pods
 // that are not listed yet (trust.Party.Unlisted).
 func (n *namespace) known() bool {
-	maps := n.ofDemanded()[demand{}]
-	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
+	if !isClosed(n.listed) || !n.configured() {
+		return false
+	}
+	reading := n.ofDemanded()
+	for key := range n.demands() {
+		if r := reading[key]; key.kind != demandsPods && (r == nil || !cache.IsDone(r.listed)) {
+			return false
+		}
+	}
+	return true
 }
 
 // pending returns what the namespace waits for before its facts are complete, nil if they are.
@@ -150,9 +167,11 @@ func (n *namespace) found() *found {
 	for key, r := range n.ofDemanded() {
 		switch {
 		case !cache.IsDone(r.listed):
-		case key.pods:
+		case key.kind == demandsPods:
 			f.pods = append(f.pods, r.store.List()...)
 			f.selectors[key.selector] = true
+		case key.kind == demandsEditions:
+			f.editions = append(f.editions, r.store.List()...)
 		default:
 			f.configMaps = r.store.List()
 		}
@@ -190,7 +209,10 @@ func (n *namespace) demands() map[demand]bool {
 		}
 		out[demand{}] = true
 		for _, selector := range cfg.Selectors {
-			out[demand{pods: true, selector: selector}] = true
+			out[demand{demandsPods, selector}] = true
+		}
+		for _, identity := range cfg.Identities {
+			out[demand{demandsEditions, identity}] = true
 		}
 	}
 	return out
@@ -223,8 +245,11 @@ func (n *namespace) drop(demands map[demand]bool) {
 }
 
 func (i *Inventory) sourceOf(key demand) *source {
-	if key.pods {
+	switch key.kind {
+	case demandsPods:
 		return i.sources.podsOf(key.selector)
+	case demandsEditions:
+		return i.sources.editionsOf(key.selector)
 	}
 	return i.sources.configMaps
 }

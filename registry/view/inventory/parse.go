@@ -102,7 +102,7 @@ func ParseConfiguration(cfg *configv1alpha1.RotationConfiguration) *Configuratio
 		out.Error = err.Error()
 		return out
 	}
-	out.Loaded, out.Selectors = loaded, selectorsOf(loaded)
+	out.Loaded, out.Selectors, out.Identities = loaded, selectorsOf(loaded), identitiesOf(loaded)
 	return out
 }
 

@@ -23,7 +23,7 @@ import (
 // anyway, the chain of the leaf, because a CA of a trust domain may have signed it.
 func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	data := secret.Data
-	out := &Secret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
+	out := &Secret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false), Edition: editionOf(secret)}
 	if !consents(&out.ObjectMeta) {
 		out.Active.Certificates = presented(data[ActiveCertKey], certs)
 		return out
@@ -54,12 +54,13 @@ func presented(certPEM []byte, certs *pki.Cache) []*pki.Certificate {
 	return chain
 }
 
-// ParseOtherSecret records that a Secret of another type exists, and parses the content of an aggregate.
+// ParseOtherSecret records that a Secret of another type exists, and parses the content of an aggregate or an edition.
 func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret {
 	out := &OtherSecret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
 	if _, ok := secret.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregate(secret.Data, certs)
 	}
+	parseEdition(out, secret, certs)
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
@@ -16,6 +17,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/edition"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -26,8 +28,9 @@ type clusterSources struct {
 	// kubernetes.io/tls. others are the metadata of Secrets of all other types. aggregates are those of the others
 	// that have the label trust.LabelAggregate, with their content.
 	namespaces, nodes, classes, configurations, records, secrets, others, aggregates, configMaps *source
-	// podsOf returns the source of the pods of a label selector.
-	podsOf func(selector string) *source
+	// podsOf returns the source of the pods of a label selector, editionsOf that of the editions of an identity that are not
+	// of type kubernetes.io/tls, with their content.
+	podsOf, editionsOf func(selector string) *source
 }
 
 type source struct {
@@ -60,10 +63,20 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 	secrets.name, secrets.restrict = "Secrets of type kubernetes.io/tls", byField(fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)))
 	aggregates.name, aggregates.restrict = "aggregate Secrets", func(opts *metav1.ListOptions) { opts.LabelSelector = trust.LabelAggregate }
 
+	editionsOf := func(identity string) *source {
+		editions := secrets
+		editions.name, editions.restrict = "editions", func(opts *metav1.ListOptions) {
+			opts.LabelSelector = labels.Set{edition.LabelManagedBy: edition.ManagedBy, edition.LabelManagerIdentity: identity}.String()
+			opts.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeOpaque)).String()
+		}
+		return &editions
+	}
+
 	metadataOf := clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets"))
 	out := clusterSources{
 		secrets:    &secrets,
 		aggregates: &aggregates,
+		editionsOf: editionsOf,
 		others: metadataSource("metadata of Secrets of other types", clients.Metadata, metadataOf,
 			byField(fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS))), secrets.keep),
 		namespaces: namespaceSource(clients),

@@ -112,13 +112,13 @@ func (r *renderer) bundle() *certrotation.BundleStatus {
 	}
 	c := r.conditions(&out.ObjectMeta, r.previousBundle(b.Name).Conditions)
 	c.set(certrotation.ConditionReady, r.bundleReady())
-	c.set(certrotation.ConditionProgressing, r.progressing(configMapRef(b.Name)))
-	if refused := r.refused(configMapRef(b.Name)); len(refused) > 0 {
+	c.set(certrotation.ConditionProgressing, r.progressing(b.Ref()))
+	if refused := r.refused(b.Ref()); len(refused) > 0 {
 		c.set(certrotation.ConditionBlocked, blockedBy(true, refused))
 	} else {
 		c.set(certrotation.ConditionBlocked, blockedBy(a.Blocked(), a.Blockers))
 	}
-	c.set(certrotation.ConditionDegraded, r.objectDegraded(configMapRef(b.Name)))
+	c.set(certrotation.ConditionDegraded, r.objectDegraded(b.Ref()))
 	out.Status.Conditions = c.list
 	return out
 }

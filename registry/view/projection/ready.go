@@ -36,7 +36,7 @@ func (r *renderer) signerReady() verdict {
 	if !r.published(s.Active) {
 		return verdict{
 			reason:  reasonNotPublished,
-			message: "the active CA is not in the bundle " + configMapRef(r.domain.Bundle.Name),
+			message: "the active CA is not in the bundle " + r.domain.Bundle.Ref(),
 		}
 	}
 	return verdict{status: true, reason: reasonUsable, message: "the active CA is valid and in the bundle", since: issued(s.Active)}
@@ -72,18 +72,18 @@ func (r *renderer) leafUnusable(l *trust.Leaf, la *trust.LeafAssessment) verdict
 	}
 	return verdict{
 		reason:  reasonNotPublished,
-		message: "the CA that signed the certificate is not in the bundle " + configMapRef(r.domain.Bundle.Name),
+		message: "the CA that signed the certificate is not in the bundle " + r.domain.Bundle.Ref(),
 	}
 }
 
 // bundleReady is true when the bundle can be read and holds the CA that signs.
 func (r *renderer) bundleReady() verdict {
 	b := &r.domain.Bundle
-	if v, bad := r.sourceBroken(&b.Object, configMapRef(b.Name)); bad {
+	if v, bad := r.sourceBroken(&b.Object, b.Ref()); bad {
 		return v
 	}
 	if len(b.Anchors) == 0 {
-		return verdict{reason: string(trust.ReasonEmptyBundle), message: configMapRef(b.Name) + " holds no trust anchor"}
+		return verdict{reason: string(trust.ReasonEmptyBundle), message: b.Ref() + " holds no trust anchor"}
 	}
 	if r.domain.Signer.Problem != nil {
 		// The signer shows its own problem. The bundle still serves the parties that verify leaves.

@@ -22,6 +22,9 @@ type RecordedRequestApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// compromised is true if trust in the key must end as soon as possible.
 	Compromised *bool `json:"compromised,omitempty"`
+	// newest is the fingerprint of the newest CA of the trust domain at the time of the request. Empty if there was none.
+	// A newer one answers a request to another controller.
+	Newest *string `json:"newest,omitempty"`
 	// requestedBy is the user who made the request.
 	RequestedBy *string `json:"requestedBy,omitempty"`
 }
@@ -61,6 +64,14 @@ func (b *RecordedRequestApplyConfiguration) WithReason(value string) *RecordedRe
 // If called multiple times, the Compromised field is set to the value of the last call.
 func (b *RecordedRequestApplyConfiguration) WithCompromised(value bool) *RecordedRequestApplyConfiguration {
 	b.Compromised = &value
+	return b
+}
+
+// WithNewest sets the Newest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Newest field is set to the value of the last call.
+func (b *RecordedRequestApplyConfiguration) WithNewest(value string) *RecordedRequestApplyConfiguration {
+	b.Newest = &value
 	return b
 }
 

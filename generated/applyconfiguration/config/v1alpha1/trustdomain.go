@@ -17,6 +17,8 @@ import (
 type TrustDomainApplyConfiguration struct {
 	// name is unique within the namespace.
 	Name *string `json:"name,omitempty"`
+	// editions says that another controller writes the objects of this trust domain, as editions.
+	Editions *EditionsApplyConfiguration `json:"editions,omitempty"`
 	// signer is the CA key pair.
 	Signer *SignerApplyConfiguration `json:"signer,omitempty"`
 	// bundle is the ConfigMap of trust anchors.
@@ -52,6 +54,14 @@ func TrustDomain() *TrustDomainApplyConfiguration {
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *TrustDomainApplyConfiguration) WithName(value string) *TrustDomainApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithEditions sets the Editions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Editions field is set to the value of the last call.
+func (b *TrustDomainApplyConfiguration) WithEditions(value *EditionsApplyConfiguration) *TrustDomainApplyConfiguration {
+	b.Editions = value
 	return b
 }
 

@@ -1,0 +1,194 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/controller/secrets"
+	"certrotation.dev/controller/secrets/kinds"
+	"certrotation.dev/registry/edition"
+	"certrotation.dev/registry/pki"
+)
+
+// editionsConfiguration is a PKI whose Secrets an operator writes with controller/secrets.
+const editionsConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: web}
+spec:
+  trustDomains:
+  - name: web
+    editions: {identity: ` + secretsController + `}
+    signer: {secretName: ca}
+    bundle: {configMapName: ca-bundle}
+    leaves:
+    - {secretName: server, commonName: web, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
+    relyingParties:
+    - name: clients
+      pods: {selector: {matchLabels: {app: client}}}
+      evidence: {kind: mounted, mounted: {trustVolume: files, trustKey: bundle.crt}}
+    - name: servers
+      verifies: {nothing: true}
+      presents: [server]
+      evidence: {kind: none, reason: a former edition counts until it is deleted}
+`
+
+// hastyOperator goes from phase to phase as soon as its Secrets are made, and restarts no pod.
+type hastyOperator struct {
+	*gardener
+
+	state edition.GroupRotation
+}
+
+// TestEditions rotates a CA of an operator that runs ahead: certrotation holds each edition that a pod could not verify
+// yet, or would still need, and names the pod.
+func TestEditions(t *testing.T) {
+	t.Parallel()
+	o := &hastyOperator{gardener: &gardener{workingPlane.use(t).podStage(t, "editions")}}
+	if _, err := o.client.CoreV1().Namespaces().Patch(t.Context(), o.namespace, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"certrotation.dev/guard":"enabled"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	configure(t, o.own, o.namespace, editionsConfiguration)
+	o.reaches(t, v1alpha1.StageStable, "")
+	o.restart(t, "client", "ca-bundle", edition.BundleKey)
+	o.restart(t, "server", "server", corev1.TLSCertKey)
+
+	rotations := o.own.CertrotationV1alpha1().CertificateRotations(o.namespace)
+	plan, err := rotations.Rotate(t.Context(), "ca", &v1alpha1.RotationRequest{Reason: "test"}, metav1.CreateOptions{})
+	if err != nil || len(plan.Steps) == 0 {
+		t.Fatalf("plan %+v, %v", plan, err)
+	}
+	o.waitsForOperator(t, 1)
+	o.does(t, edition.OperationStart)
+	o.reaches(t, v1alpha1.StageDistributing, "")
+	o.waitsForOperator(t, 0)
+	o.does(t, edition.OperationComplete)
+	o.reaches(t, v1alpha1.StageDistributing, "server TrustBeforeUse clients/"+o.mounting(t, "client"))
+	o.restart(t, "client", "ca-bundle", edition.BundleKey)
+	o.reaches(t, v1alpha1.StageReissuing, "ca-bundle AnchorInUse Secret/server-")
+	o.restart(t, "server", "server", corev1.TLSCertKey)
+	o.reaches(t, v1alpha1.StageStable, "")
+	if o.state.Phase != edition.Completed {
+		t.Errorf("phase %s", o.state.Phase)
+	}
+}
+
+// waitsForOperator waits until as many requests are open as wanted, and each is a blocker that names the operator.
+func (o *hastyOperator) waitsForOperator(t *testing.T, want int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d requests are open", want), func(ctx context.Context) error {
+		shown, err := o.own.CertrotationV1alpha1().CertificateRotations(o.namespace).Get(ctx, "ca", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		open := 0
+		for _, b := range shown.Status.Blockers {
+			if b.Reason == "RotationQueued" && strings.Contains(b.Message, secretsController) {
+				open++
+			}
+		}
+		records, err := o.own.ConfigV1alpha1().RotationRecords(o.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		recorded := 0
+		for i := range records.Items {
+			if records.Items[i].Spec.Request != nil {
+				recorded++
+			}
+		}
+		if open != want || recorded != want {
+			return fmt.Errorf("%d blockers, %d records", open, recorded)
+		}
+		return nil
+	})
+}
+
+func (o *hastyOperator) does(t *testing.T, operation edition.Operation) {
+	t.Helper()
+	var err error
+	if o.state, err = o.state.Do(operation, edition.Circumstances{Settled: true}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reaches reconciles until a stage is shown and nothing else is held than what is wanted.
+func (o *hastyOperator) reaches(t *testing.T, stage v1alpha1.Stage, wanted string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("stage %s, held: %q", stage, wanted), func(ctx context.Context) error {
+		held, err := o.reconcile(ctx)
+		if err != nil {
+			return err
+		}
+		shown, err := o.own.CertrotationV1alpha1().CertificateRotations(o.namespace).Get(ctx, "ca", metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return err
+		case shown.Status.Stage != stage || (wanted == "") != (len(held) == 0):
+			return fmt.Errorf("stage %s, held: %s", shown.Status.Stage, held)
+		}
+		for word := range strings.FieldsSeq(wanted) {
+			if !strings.Contains(held.String(), word) {
+				return fmt.Errorf("held without %s: %s", word, held)
+			}
+		}
+		return nil
+	})
+}
+
+// reconcile generates everything, and goes on to the next phase if nothing was held.
+func (o *hastyOperator) reconcile(ctx context.Context) (held edition.Plan, err error) {
+	instance, err := secrets.New(ctx, clock.RealClock{}, o.client.CoreV1(), secretsController, secrets.WithNamespaces(o.namespace),
+		secrets.WithGroupRotation(&o.state, "ca"), secrets.WithConfiguration("web"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := instance.Generate(ctx, &kinds.CertificateSecretConfig{Name: "ca", CertType: kinds.CACert, Key: pki.ECDSAP256}, secrets.InPhase(&o.state)); err != nil {
+		return nil, err
+	}
+	if _, err := instance.Generate(ctx, &kinds.CertificateSecretConfig{
+		Name: "server", CommonName: "web", DNSNames: []string{webServerName}, CertType: kinds.ServerCert, Key: pki.ECDSAP256,
+	}, secrets.SignedInPhase(&o.state, "ca")); err != nil {
+		return nil, err
+	}
+	if err := instance.Cleanup(ctx); err != nil {
+		return nil, err
+	}
+	if held = instance.Plan().Of(edition.Hold); len(held) == 0 {
+		o.state = o.state.Reconciled(edition.Circumstances{Settled: true}, time.Now())
+	}
+	return held, nil
+}
+
+// restart replaces the pod of a workload by one that mounts the newest edition of a name.
+func (o *hastyOperator) restart(t *testing.T, app, name, key string) {
+	t.Helper()
+	list, err := o.client.CoreV1().Secrets(o.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: edition.LabelName + "=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*edition.Edition
+	for i := range list.Items {
+		if len(list.Items[i].Data[key]) == 0 {
+			t.Fatalf("Secret %s has no %s", list.Items[i].Name, key)
+		}
+		all = append(all, edition.Of(&list.Items[i]))
+	}
+	edition.Order(all)
+	newest := all[len(all)-1].Name
+	eventually(t, app+" mounts "+newest, func(ctx context.Context) error {
+		return o.replace(ctx, app, newest, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: newest}})
+	})
+}
