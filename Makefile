@@ -55,7 +55,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build the programs, those of the samples and of the tests, into bin.
-	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor ./test/cluster/workernodes/nameserver
+	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/control-plane/control-plane-operator ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor ./test/cluster/workernodes/nameserver
 
 .PHONY: image
 image: ## Build the image of certrotation (IMAGE=REPOSITORY) into bin/image, for linux/amd64 and linux/arm64, with SBOMs; needs no container engine.
@@ -84,7 +84,7 @@ node-tools: tools ## The same with kubelet, containerd and what else real nodes 
 ##@ Run
 
 .PHONY: up
-up: tools $(if $(SAMPLE),node-tools local-image) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd or pods: etcd, or the sample, on three nodes (root).
+up: tools $(if $(SAMPLE),node-tools local-image) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd, pods or control-plane: etcd, or the sample, on three nodes (root).
 	@go run ./test/cluster/localup up $(SAMPLE)
 
 .PHONY: down

@@ -38,9 +38,9 @@ func InPhase(state *edition.GroupRotation) GenerateOption {
 // the first, and reads, verifies or accepts by all. So every replica knows a new key before the first one uses it, and
 // none forgets a key that is in use. Generate the name with InPhase before.
 //
-//	until Prepared               old, current
-//	Prepared, Completing first   current, old    rewrite what was written by the old one
-//	Completing, then             current
+//	Preparing, first    old, current
+//	until Completing    current, old    rewrite what was written by the old one, before Prepared
+//	Completing, then    current
 func KeysInPhase(of Reader, state *edition.GroupRotation, name string) []*corev1.Secret {
 	current, found := of.Get(name, Current)
 	if !found {
@@ -50,7 +50,7 @@ func KeysInPhase(of Reader, state *edition.GroupRotation, name string) []*corev1
 	switch {
 	case !kept || state.DropsFormer():
 		return []*corev1.Secret{current}
-	case state.Prepares():
+	case state.Prepares() && !state.KeyKnown:
 		return []*corev1.Secret{old, current}
 	}
 	return []*corev1.Secret{current, old}

@@ -179,23 +179,33 @@ func TestKeysInPhase(t *testing.T) {
 				return out
 			}
 			before := deploy()
-			first := before[0]
+			first, handedOut, aborted := before[0], "", false
 			if len(before) != 1 {
 				t.Fatalf("it begins with %q", before)
 			}
 			for _, operation := range []edition.Operation{
-				"rotate-credentials-start", "", "rotate-credentials-complete", "", "", "rotate-credentials-start", "", "rotate-credentials-complete", "", "",
+				"rotate-credentials-start", "", "", "rotate-credentials-complete", "", "",
+				"rotate-credentials-start", "", "", "rotate-credentials-complete", "", "",
 				"rotate-credentials-start", "", "rotate-credentials-abort", "", "",
 			} {
 				if operation == "" {
-					state = state.Reconciled(of, w.clock.Now())
+					state = state.KeyReconciled(of, w.clock.Now())
 				} else {
 					var err error
 					if state, err = state.Do(operation, of, w.clock.Now()); err != nil {
 						t.Fatal(err)
 					}
+					aborted = operation == "rotate-credentials-abort"
 				}
 				after := deploy()
+				switch state.Phase {
+				case edition.Prepared:
+					handedOut = after[0]
+				case edition.Completed:
+					if !aborted && after[0] != handedOut {
+						t.Errorf("in the phase Prepared %q was used, and then %q", handedOut, after[0])
+					}
+				}
 				if !slices.Contains(after, before[0]) || !slices.Contains(before, after[0]) {
 					t.Errorf("%s: one replica has %q, the next one %q", state.Phase, before, after)
 				}

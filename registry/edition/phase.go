@@ -46,6 +46,9 @@ type GroupRotation struct {
 	// ServersReissued says that, while completing, every server presents a leaf of the current authority. It is not one
 	// of Gardener's fields: there, servers are reissued and the former authorities dropped in one step.
 	ServersReissued bool `json:"serversReissued,omitempty"`
+	// KeyKnown says that, while a key is prepared, every replica accepts the new one, so that it can be used. It is not
+	// one of Gardener's fields.
+	KeyKnown bool `json:"keyKnown,omitempty"`
 }
 
 // DeepCopyInto lets the status of a resource contain it.
@@ -135,7 +138,8 @@ func (r GroupRotation) start(o Operation, of Circumstances, now time.Time) (Grou
 		return r, r.refuse(o, "workers have yet to be updated in place; update them first")
 	}
 	r.FormerInitiationTime, r.LastInitiationTime = r.LastInitiationTime, timeOf(now)
-	r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.PendingWorkersRollouts, r.ServersReissued = nil, nil, nil, false
+	r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.PendingWorkersRollouts = nil, nil, nil
+	r.ServersReissued, r.KeyKnown = false, false
 	r.Phase = Preparing
 	if verb, _, _ := o.parse(); verb == verbStartWithoutWorkers {
 		r.Phase = PreparingWithoutWorkersRollout
@@ -209,11 +213,21 @@ func (r GroupRotation) Reconciled(of Circumstances, now time.Time) GroupRotation
 			r.ServersReissued = true
 			return r
 		}
-		r.Phase, r.LastCompletionTime, r.ServersReissued = Completed, timeOf(now), false
+		r.Phase, r.LastCompletionTime, r.ServersReissued, r.KeyKnown = Completed, timeOf(now), false, false
 		r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.FormerInitiationTime = nil, nil, nil
 	case Prepared, Completed:
 	}
 	return r
+}
+
+// KeyReconciled is Reconciled for a key, which is prepared in two steps: every replica accepts it, then every replica
+// uses it.
+func (r GroupRotation) KeyReconciled(of Circumstances, now time.Time) GroupRotation {
+	if r.Prepares() && !r.KeyKnown {
+		r.KeyKnown = true
+		return r
+	}
+	return r.Reconciled(of, now)
 }
 
 func (r GroupRotation) prepared(now time.Time) GroupRotation {
@@ -221,7 +235,7 @@ func (r GroupRotation) prepared(now time.Time) GroupRotation {
 	return r
 }
 
-// Prepares reports whether some may not know the current generation yet.
+// Prepares reports whether the current generation is not in use everywhere yet.
 func (r *GroupRotation) Prepares() bool {
 	return r.Phase == Preparing || r.Phase == PreparingWithoutWorkersRollout || r.Phase == WaitingForWorkersRollout
 }

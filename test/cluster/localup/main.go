@@ -3,7 +3,8 @@
 
 // Command localup is `make up` and `make down`. It runs a control plane with certrotation and its samples on this
 // machine, in the repository's directory .local. With SAMPLE=etcd, its etcd runs on real nodes, in .local/etcd-nodes.
-// With SAMPLE=pods, its workloads are pods on real nodes, in .local/pods.
+// With SAMPLE=pods, its workloads are pods on real nodes, in .local/pods. With SAMPLE=control-plane they are a hosted
+// control plane and its operator, in .local/control-plane.
 package main
 
 import (
@@ -50,10 +51,12 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return upEtcd(ctx, out, filepath.Join(dir, etcdNodes))
 	case "up pods":
 		return upPods(ctx, out, filepath.Join(dir, podsOnNodes))
+	case "up control-plane":
+		return upControlPlane(ctx, out, filepath.Join(dir, planeOnNodes))
 	case "down":
 		return down(ctx, out, dir)
 	}
-	return fmt.Errorf("usage: localup up [etcd|pods] | down; SAMPLE of `make up` is etcd or pods, got %q", args)
+	return fmt.Errorf("usage: localup up [etcd|pods|control-plane] | down; SAMPLE of `make up` is etcd, pods or control-plane, got %q", args)
 }
 
 func up(ctx context.Context, out io.Writer, dir string) error {
@@ -100,8 +103,10 @@ func down(ctx context.Context, out io.Writer, dir string) error {
 	if err := stacked.StopDir(ctx, filepath.Join(dir, etcdNodes), out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, etcdNodes), err)
 	}
-	if err := workernodes.StopDir(ctx, filepath.Join(dir, podsOnNodes), out); err != nil {
-		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, podsOnNodes), err)
+	for _, name := range []string{podsOnNodes, planeOnNodes} {
+		if err := workernodes.StopDir(ctx, filepath.Join(dir, name), out); err != nil {
+			return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, name), err)
+		}
 	}
 	if err := cluster.StopDir(ctx, dir, out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", dir, err)
