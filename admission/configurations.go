@@ -14,6 +14,7 @@ import (
 
 	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/edition"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -24,6 +25,9 @@ func (h *Handler) reviewConfiguration(ctx context.Context, req *admissionv1.Admi
 	e, err := decodeEdit(req, func(c *configv1alpha1.RotationConfiguration) string { return c.Name })
 	if err != nil {
 		return nil, err
+	}
+	if problem := h.refusedOperation(e); problem != nil {
+		return deny(judgement{problems: []trust.Problem{*problem}}, []string{"metadata.annotations"}), nil
 	}
 	fields := changedConfigurationFields(e.old, e.changed)
 	if len(fields) == 0 {
@@ -63,12 +67,28 @@ func changedConfigurationFields(old, changed *configv1alpha1.RotationConfigurati
 		{"aggregate", old.Spec.Aggregate, changed.Spec.Aggregate},
 		{"rollout", old.Spec.Rollout, changed.Spec.Rollout},
 		{"copies", old.Spec.Copies, changed.Spec.Copies},
+		{"credentials", old.Spec.Credentials, changed.Spec.Credentials},
 	} {
 		if !equality.Semantic.DeepEqual(part.was, part.is) {
 			fields = append(fields, "spec."+part.name)
 		}
 	}
 	return fields
+}
+
+// refusedOperation returns why an operation that an edit asks for is not possible now, nil if none is refused.
+func (h *Handler) refusedOperation(e *edit[configv1alpha1.RotationConfiguration]) *trust.Problem {
+	if e.changed == nil {
+		return nil
+	}
+	if err := edition.JudgeEdit(e.old, e.changed, h.clock.Now()); err != nil {
+		return &trust.Problem{
+			Object:  fmt.Sprintf("%s/%s", inventory.ConfigurationKind, e.name),
+			Reason:  inventory.ReasonOperationRefused,
+			Message: err.Error(),
+		}
+	}
+	return nil
 }
 
 // unloadable returns the rule that a changed configuration breaks, nil if none. The API server has checked the

@@ -172,3 +172,25 @@ func TestReviewEditions(t *testing.T) {
 		})
 	}
 }
+
+// TestReviewOperations: an operation that is not possible in the phase is denied; the others need nothing of the model.
+func TestReviewOperations(t *testing.T) {
+	rest := editionsWorld(t)
+	rest.config.Spec.Credentials = &configv1alpha1.Credentials{}
+	rest.config.Status.Conditions = []metav1.Condition{{Type: configv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}}
+	for operation, want := range map[string]answer{
+		"rotate-ca-start":    {},
+		"rotate-ca-complete": {Code: 422},
+		"reconcile":          {Code: 422},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			changed := rest.config.DeepCopy()
+			changed.Annotations = map[string]string{edition.AnnotationOperation: operation}
+			v := viewOf(rest)
+			got := ask(t, newHandler(t, v, namespaceOf(false)), v, request(t, rest.config, changed))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -30,8 +30,9 @@ func TestImports(t *testing.T) {
 	}
 	slices.Sort(own)
 	want := []string{
-		"controller/secrets", "controller/secrets/kinds", "registry/contenthash", "registry/edition", "registry/pki", "registry/podcontent",
-		"registry/trust", "registry/truststore",
+		"apis/certrotation", "apis/certrotation/v1alpha1", "apis/config/v1alpha1", "controller/secrets", "controller/secrets/kinds",
+		"generated/applyconfiguration/config/v1alpha1", "generated/clientset/versioned/scheme", "generated/clientset/versioned/typed/config/v1alpha1",
+		"registry/contenthash", "registry/edition", "registry/pki", "registry/podcontent", "registry/trust", "registry/truststore",
 	}
 	if !slices.Equal(own, want) {
 		t.Errorf("it imports %q, want %q", own, want)

@@ -62,8 +62,7 @@ func TestPhasesOfAGroup(t *testing.T) {
 		t.Helper()
 		w.pass(time.Hour)
 		before, was := deployed, state.Phase
-		// As from the status of a resource.
-		deployed = w.inLockstep(state.DeepCopy())
+		deployed = w.inLockstep(&state)
 		for _, ca := range group {
 			is, was := deployed[ca], before[ca]
 			if !w.trusts(is.bundle, was.client) || !w.trusts(was.bundle, is.server) {

@@ -31,6 +31,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.CABundleEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Copy"):
 		return &configv1alpha1.CopyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CredentialRotation"):
+		return &configv1alpha1.CredentialRotationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Credentials"):
+		return &configv1alpha1.CredentialsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CredentialsStatus"):
+		return &configv1alpha1.CredentialsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Editions"):
 		return &configv1alpha1.EditionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
@@ -63,6 +69,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.OpenShiftEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdRollout"):
 		return &configv1alpha1.OpenShiftEtcdRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PendingWorkersRollout"):
+		return &configv1alpha1.PendingWorkersRolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PermittedCompanion"):
 		return &configv1alpha1.PermittedCompanionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PermittedPod"):

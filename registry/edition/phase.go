@@ -9,74 +9,29 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Phase is where the rotation of a group of authorities stands, by Gardener's names. The zero value means that it was
-// never rotated.
-type Phase string
+// Phase is where the rotation of credentials stands. The zero value means that they were never rotated.
+type Phase = configv1alpha1.CredentialPhase
 
-// Phases, in their order. The two in the middle are those of a rotation that leaves worker pools as they are at first.
+// Phases, in their order.
 const (
-	// Preparing makes the new authorities. Bundles have both, clients get leaves of the new ones.
-	Preparing                      Phase = "Preparing"
-	PreparingWithoutWorkersRollout Phase = "PreparingWithoutWorkersRollout"
-	WaitingForWorkersRollout       Phase = "WaitingForWorkersRollout"
-	// Prepared waits until the owner says that every client outside trusts the new authorities.
-	Prepared Phase = "Prepared"
-	// Completing reissues the servers, and then drops the former authorities.
-	Completing Phase = "Completing"
-	Completed  Phase = "Completed"
+	Preparing                      = configv1alpha1.PhasePreparing
+	PreparingWithoutWorkersRollout = configv1alpha1.PhasePreparingWithoutWorkersRollout
+	WaitingForWorkersRollout       = configv1alpha1.PhaseWaitingForWorkersRollout
+	Prepared                       = configv1alpha1.PhasePrepared
+	Completing                     = configv1alpha1.PhaseCompleting
+	Completed                      = configv1alpha1.PhaseCompleted
 )
 
-// GroupRotation is the recorded state of the rotation of credentials, with the field names of Gardener's
-// status.credentials.rotation.certificateAuthorities. All authorities of a group share its times. A key of service
-// accounts, or one of etcd's encryption, has a state of its own.
-type GroupRotation struct {
-	Phase Phase `json:"phase,omitempty"`
-	// LastInitiationTime is when the last rotation began. It decides the names of the current authorities.
-	LastInitiationTime          *metav1.Time `json:"lastInitiationTime,omitempty"`
-	LastInitiationFinishedTime  *metav1.Time `json:"lastInitiationFinishedTime,omitempty"`
-	LastCompletionTriggeredTime *metav1.Time `json:"lastCompletionTriggeredTime,omitempty"`
-	LastCompletionTime          *metav1.Time `json:"lastCompletionTime,omitempty"`
-	// PendingWorkersRollouts are the worker pools that do not have the new authorities yet.
-	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
-	// FormerInitiationTime is LastInitiationTime of the rotation before, to which an abort returns. It is not one of
-	// Gardener's fields.
-	FormerInitiationTime *metav1.Time `json:"formerInitiationTime,omitempty"`
-	// ServersReissued says that, while completing, every server presents a leaf of the current authority. It is not one
-	// of Gardener's fields: there, servers are reissued and the former authorities dropped in one step.
-	ServersReissued bool `json:"serversReissued,omitempty"`
-	// KeyKnown says that, while a key is prepared, every replica accepts the new one, so that it can be used. It is not
-	// one of Gardener's fields.
-	KeyKnown bool `json:"keyKnown,omitempty"`
-}
-
-// DeepCopyInto lets the status of a resource contain it.
-func (r *GroupRotation) DeepCopyInto(out *GroupRotation) {
-	*out = *r
-	for _, at := range []**metav1.Time{
-		&out.LastInitiationTime, &out.LastInitiationFinishedTime, &out.LastCompletionTriggeredTime, &out.LastCompletionTime, &out.FormerInitiationTime,
-	} {
-		*at = (*at).DeepCopy()
-	}
-	out.PendingWorkersRollouts = slices.Clone(r.PendingWorkersRollouts)
-	for i := range out.PendingWorkersRollouts {
-		out.PendingWorkersRollouts[i].LastInitiationTime = out.PendingWorkersRollouts[i].LastInitiationTime.DeepCopy()
-	}
-}
-
-// DeepCopy returns a copy that shares nothing.
-func (r *GroupRotation) DeepCopy() *GroupRotation {
-	out := &GroupRotation{}
-	r.DeepCopyInto(out)
-	return out
-}
+// GroupRotation is the recorded state of the rotation of credentials. All authorities of a group share its times. A key
+// of service accounts, or one of etcd's encryption, has a state of its own.
+type GroupRotation configv1alpha1.CredentialRotation
 
 // PendingWorkersRollout is a worker pool that does not have the new authorities yet.
-type PendingWorkersRollout struct {
-	Name               string       `json:"name"`
-	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
-}
+type PendingWorkersRollout = configv1alpha1.PendingWorkersRollout
 
 // Circumstances decide whether an operation is possible, and when a phase is over.
 type Circumstances struct {

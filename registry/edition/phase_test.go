@@ -13,7 +13,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/test/property"
@@ -131,23 +130,6 @@ func TestPhaseTimes(t *testing.T) {
 	}
 	r = again
 	has("initiation", r.LastInitiationTime, at(1))
-}
-
-func TestCopyOfAGroupRotation(t *testing.T) {
-	at := metav1.NewTime(phaseBegin)
-	r := GroupRotation{
-		Phase: WaitingForWorkersRollout, LastInitiationTime: at.DeepCopy(), FormerInitiationTime: at.DeepCopy(),
-		PendingWorkersRollouts: []PendingWorkersRollout{{Name: "a", LastInitiationTime: at.DeepCopy()}},
-	}
-	c := r.DeepCopy()
-	if !equality.Semantic.DeepEqual(c, &r) {
-		t.Errorf("the copy of %+v is %+v", r, c)
-	}
-	c.LastInitiationTime.Time, c.FormerInitiationTime.Time = time.Time{}, time.Time{}
-	c.PendingWorkersRollouts[0].Name, c.PendingWorkersRollouts[0].LastInitiationTime.Time = "b", time.Time{}
-	if !r.LastInitiationTime.Equal(&at) || !r.FormerInitiationTime.Equal(&at) || r.PendingWorkersRollouts[0].Name != "a" || !r.PendingWorkersRollouts[0].LastInitiationTime.Equal(&at) {
-		t.Errorf("a change of the copy has changed %+v", r)
-	}
 }
 
 // TestOperationsRefused: each refusal names the phase and the way out, and changes nothing.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -27,6 +28,7 @@ const editionsConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: web}
 spec:
+  credentials: {}
   trustDomains:
   - name: web
     editions: {identity: ` + secretsController + `}
@@ -45,17 +47,13 @@ spec:
 `
 
 // hastyOperator goes from phase to phase as soon as its Secrets are made, and restarts no pod.
-type hastyOperator struct {
-	*gardener
-
-	state edition.GroupRotation
-}
+type hastyOperator struct{ *gardener }
 
 // TestEditions rotates a CA of an operator that runs ahead: certrotation holds each edition that a pod could not verify
 // yet, or would still need, and names the pod.
 func TestEditions(t *testing.T) {
 	t.Parallel()
-	o := &hastyOperator{gardener: &gardener{workingPlane.use(t).podStage(t, "editions")}}
+	o := &hastyOperator{&gardener{workingPlane.use(t).podStage(t, "editions")}}
 	if _, err := o.client.CoreV1().Namespaces().Patch(t.Context(), o.namespace, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"certrotation.dev/guard":"enabled"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -71,18 +69,40 @@ func TestEditions(t *testing.T) {
 		t.Fatalf("plan %+v, %v", plan, err)
 	}
 	o.waitsForOperator(t, 1)
-	o.does(t, edition.OperationStart)
+	if err := o.ask(t.Context(), edition.OperationComplete); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "in the phase never rotated") {
+		t.Errorf("what cannot be completed: %v", err)
+	}
 	o.reaches(t, v1alpha1.StageDistributing, "")
 	o.waitsForOperator(t, 0)
-	o.does(t, edition.OperationComplete)
+	eventually(t, "it is prepared, and can be completed", func(ctx context.Context) error {
+		if _, err := o.reconcile(ctx); err != nil {
+			return err
+		}
+		return o.ask(ctx, edition.OperationComplete)
+	})
 	o.reaches(t, v1alpha1.StageDistributing, "server TrustBeforeUse clients/"+o.mounting(t, "client"))
 	o.restart(t, "client", "ca-bundle", edition.BundleKey)
 	o.reaches(t, v1alpha1.StageReissuing, "ca-bundle AnchorInUse Secret/server-")
 	o.restart(t, "server", "server", corev1.TLSCertKey)
 	o.reaches(t, v1alpha1.StageStable, "")
-	if o.state.Phase != edition.Completed {
-		t.Errorf("phase %s", o.state.Phase)
-	}
+	eventually(t, "it is completed", func(ctx context.Context) error {
+		configuration, err := o.own.ConfigV1alpha1().RotationConfigurations(o.namespace).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if status := configuration.Status.Credentials; status == nil || status.CertificateAuthorities.Phase != edition.Completed ||
+			status.Executed != "" || status.Refused != "" || len(configuration.Annotations) > 0 {
+			return fmt.Errorf("annotations %v, status %+v", configuration.Annotations, status)
+		}
+		return nil
+	})
+}
+
+// ask annotates the configuration.
+func (o *hastyOperator) ask(ctx context.Context, operation edition.Operation) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, edition.AnnotationOperation, operation)
+	_, err := o.own.ConfigV1alpha1().RotationConfigurations(o.namespace).Patch(ctx, "web", types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // waitsForOperator waits until as many requests are open as wanted, and each is a blocker that names the operator.
@@ -116,14 +136,6 @@ func (o *hastyOperator) waitsForOperator(t *testing.T, want int) {
 	})
 }
 
-func (o *hastyOperator) does(t *testing.T, operation edition.Operation) {
-	t.Helper()
-	var err error
-	if o.state, err = o.state.Do(operation, edition.Circumstances{Settled: true}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // reaches reconciles until a stage is shown and nothing else is held than what is wanted.
 func (o *hastyOperator) reaches(t *testing.T, stage v1alpha1.Stage, wanted string) {
 	t.Helper()
@@ -150,26 +162,34 @@ func (o *hastyOperator) reaches(t *testing.T, stage v1alpha1.Stage, wanted strin
 
 // reconcile generates everything, and goes on to the next phase if nothing was held.
 func (o *hastyOperator) reconcile(ctx context.Context) (held edition.Plan, err error) {
-	instance, err := secrets.New(ctx, clock.RealClock{}, o.client.CoreV1(), secretsController, secrets.WithNamespaces(o.namespace),
-		secrets.WithGroupRotation(&o.state, "ca"), secrets.WithConfiguration("web"))
+	operations, err := secrets.LoadOperations(ctx, o.own.ConfigV1alpha1(), o.namespace, "web")
 	if err != nil {
 		return nil, err
 	}
-	if _, err := instance.Generate(ctx, &kinds.CertificateSecretConfig{Name: "ca", CertType: kinds.CACert, Key: pki.ECDSAP256}, secrets.InPhase(&o.state)); err != nil {
+	if err := operations.Operate(ctx, time.Now(), false); err != nil {
+		return nil, err
+	}
+	state := operations.Of(edition.Authorities)
+	instance, err := secrets.New(ctx, clock.RealClock{}, o.client.CoreV1(), secretsController, secrets.WithNamespaces(o.namespace),
+		secrets.WithGroupRotation(state, "ca"), secrets.WithConfiguration("web"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := instance.Generate(ctx, &kinds.CertificateSecretConfig{Name: "ca", CertType: kinds.CACert, Key: pki.ECDSAP256}, secrets.InPhase(state)); err != nil {
 		return nil, err
 	}
 	if _, err := instance.Generate(ctx, &kinds.CertificateSecretConfig{
 		Name: "server", CommonName: "web", DNSNames: []string{webServerName}, CertType: kinds.ServerCert, Key: pki.ECDSAP256,
-	}, secrets.SignedInPhase(&o.state, "ca")); err != nil {
+	}, secrets.SignedInPhase(state, "ca")); err != nil {
 		return nil, err
 	}
 	if err := instance.Cleanup(ctx); err != nil {
 		return nil, err
 	}
-	if held = instance.Plan().Of(edition.Hold); len(held) == 0 {
-		o.state = o.state.Reconciled(edition.Circumstances{Settled: true}, time.Now())
+	if held = instance.Plan().Of(edition.Hold); len(held) > 0 {
+		return held, nil
 	}
-	return held, nil
+	return nil, operations.Reconciled(ctx, time.Now())
 }
 
 // restart replaces the pod of a workload by one that mounts the newest edition of a name.

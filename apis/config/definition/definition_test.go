@@ -49,7 +49,7 @@ func TestDefinitionsAreValid(t *testing.T) {
 		status              bool
 		columns             []string
 	}{
-		{resource: "rotationconfigurations", shortName: "rotconf", status: true, columns: []string{"Accepted", "Ready", "Reason", "Message", "Age"}},
+		{resource: "rotationconfigurations", shortName: "rotconf", status: true, columns: []string{"Accepted", "Ready", "Reason", "Message", "Credentials", "Age"}},
 		{resource: "rotationrecords", shortName: "rotrec", columns: []string{"Domain", "Kind", "Subject", "Age"}},
 	} {
 		t.Run(tc.resource, func(t *testing.T) {

@@ -25,6 +25,7 @@ const MemberPlaceholder = "{member}"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.status=="False")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.status=="False")].message`
+// +kubebuilder:printcolumn:name="Credentials",type=string,priority=1,JSONPath=`.status.credentials.certificateAuthorities.phase`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
 // RotationConfiguration declares the trust domains of its namespace. A user who can write it decides which keys
@@ -54,6 +55,7 @@ type RotationConfigurationList struct {
 // RotationConfigurationSpec declares trust domains. A preset and explicit trust domains may be combined: the
 // domains of the preset come first.
 // +kubebuilder:validation:XValidation:rule="has(self.preset) || has(self.trustDomains) && size(self.trustDomains) > 0",message="give a trust domain or a preset"
+// +kubebuilder:validation:XValidation:rule="!has(self.credentials) || has(self.trustDomains) && self.trustDomains.exists(domain, has(domain.editions))",message="credentials rotate by editions: give a trust domain with editions"
 type RotationConfigurationSpec struct {
 	// preset expands to the trust domains of a known system.
 	// +optional
@@ -90,6 +92,9 @@ type RotationConfigurationSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Copies []Copy `json:"copies,omitempty"`
+	// credentials describes the whole whose editions rotate together.
+	// +optional
+	Credentials *Credentials `json:"credentials,omitempty"`
 }
 
 // Types of the conditions of a RotationConfiguration.
@@ -118,6 +123,10 @@ type RotationConfigurationStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	TrustDomains []TrustDomainStatus `json:"trustDomains,omitempty"`
+	// credentials is the state of the rotations of what spec.credentials describes. The controller that writes the
+	// editions writes it.
+	// +optional
+	Credentials *CredentialsStatus `json:"credentials,omitempty"`
 }
 
 // TrustDomainStatus is the state of one trust domain.

@@ -72,7 +72,7 @@ func NewCommand(config Config) *cobra.Command {
 	addVerbosity(root)
 	root.AddCommand(
 		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
-		p.newAdopt(), p.newRelease(), p.newContentHash(),
+		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
 	)
 	return root
 }

@@ -107,6 +107,8 @@ const (
 const (
 	// ReasonInvalidConfiguration is on a configuration that cannot be loaded.
 	ReasonInvalidConfiguration trust.Reason = "InvalidConfiguration"
+	// ReasonOperationRefused is on a configuration that is asked for an operation that is not possible now.
+	ReasonOperationRefused trust.Reason = "OperationRefused"
 	// ReasonConflictingClaim is on a configuration that claims what an older one has, and on a leaf whose name is
 	// taken within its own configuration.
 	ReasonConflictingClaim trust.Reason = "ConflictingClaim"

@@ -21,10 +21,10 @@ What to try next:
   . .local/control-plane/env
   kubectl get certificaterotations -n plane-a -o wide
   kubectl certrotation rotate -n plane-a ca          # all authorities; or, with the keys:
-  kubectl annotate configmap -n plane-a control-plane gardener.cloud/operation=rotate-credentials-start
+  kubectl certrotation operate -n plane-a control-plane rotate-credentials-start
   kubectl get pods -n plane-a -o wide -w
-  kubectl get configmap -n plane-a control-plane -o yaml        # the phases
-  kubectl annotate configmap -n plane-a control-plane gardener.cloud/operation=rotate-credentials-complete
+  kubectl get rotconf -n plane-a control-plane -o yaml          # status.credentials has the phases
+  kubectl certrotation operate -n plane-a control-plane rotate-credentials-complete
   make down
 `
 

@@ -65,8 +65,8 @@ func (c *Cluster) InstallControlPlane(ctx context.Context) error {
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "control-plane")); err != nil {
 		return err
 	}
-	// Five authorities and six leaves. That of the kubelets has no trust domain, as there are none.
-	if err := c.WaitReady(ctx, installation.Expected{PlaneNamespace: 11}); err != nil {
+	// Six authorities and eight leaves.
+	if err := c.WaitReady(ctx, installation.Expected{PlaneNamespace: 14}); err != nil {
 		return err
 	}
 	if err := c.waitDeployments(ctx, PlaneNamespace, cluster.APIServer); err != nil {

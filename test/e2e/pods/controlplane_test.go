@@ -5,10 +5,11 @@ package pods
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -44,8 +44,12 @@ type hostedPlane struct {
 	requests, interrupted int
 }
 
-// TestControlPlane rotates all credentials of a hosted control plane in both phases, with a client that uses it all the
-// time by what was handed out last.
+// logged is a pod of the hosted control plane, whose node is asked for its log.
+const logged = "logged"
+
+// TestControlPlane rotates all credentials of a hosted control plane in both phases. All the time, clients use it by what
+// was handed out last, and by what was handed out in the phase before. Each request is one of kube-apiserver to etcd, its
+// members and a webhook too, and asks a kubelet.
 func TestControlPlane(t *testing.T) {
 	s := *besideScenarios(t, workernodes.OperatorNamespace, workernodes.PlaneNamespace)
 	s.namespace = workernodes.PlaneNamespace
@@ -57,12 +61,18 @@ func TestControlPlane(t *testing.T) {
 	handedOut := map[string]*access{}
 	before := p.handOut(t)
 	handedOut["before"] = before
-	stop := p.use(t)
+	p.runLogged(t, before)
+	stop := p.use(t, "newest", p.current)
+	stopBefore := p.use(t, "before", before.always)
 	p.operate(t, "rotate-credentials-start", edition.Prepared)
-	handedOut["prepared"] = p.handOut(t)
+	prepared := p.handOut(t)
+	handedOut["prepared"] = prepared
 	p.matrix(t, handedOut, map[string]bool{"before": true, "prepared": true})
+	stopBefore()
+	stopPrepared := p.use(t, "prepared", prepared.always)
 	p.operate(t, "rotate-credentials-complete", edition.Completed)
 	stop()
+	stopPrepared()
 	handedOut["completed"] = p.handOut(t)
 	p.matrix(t, handedOut, map[string]bool{"before": false, "prepared": true, "completed": true})
 	until(t, "every trust domain is at rest", p.atRest)
@@ -78,32 +88,21 @@ func TestControlPlane(t *testing.T) {
 // operate asks the operator for an operation and waits for the phase.
 func (p *hostedPlane) operate(t *testing.T, operation string, phase edition.Phase) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"gardener.cloud/operation":%q}}}`, operation)
-	maps := p.Client.CoreV1().ConfigMaps(p.namespace)
-	if _, err := maps.Patch(t.Context(), "control-plane", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
+	cmd := exec.CommandContext(t.Context(), p.Binary("kubectl-certrotation"), "operate", "-n", p.namespace, "control-plane", operation)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Installation.Cluster.Kubeconfig())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", operation, err, out)
 	}
 	until(t, "all credentials are "+string(phase), func(ctx context.Context) error {
-		plane, err := maps.Get(ctx, "control-plane", metav1.GetOptions{})
+		plane, err := p.rot.ConfigV1alpha1().RotationConfigurations(p.namespace).Get(ctx, "control-plane", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		states := map[string]json.RawMessage{}
-		if err := json.Unmarshal([]byte(plane.Data["rotation.json"]), &states); err != nil {
-			return err
-		}
-		var open []string
-		for _, name := range []string{"certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey"} {
-			var state edition.GroupRotation
-			if err := json.Unmarshal(states[name], &state); err != nil {
-				return err
+		rotations := edition.RotationsOf(plane)
+		for _, c := range []edition.Credentials{edition.Authorities, edition.ServiceAccountKey, edition.ETCDEncryptionKey} {
+			if state := rotations.Of(c); state.Phase != phase {
+				return fmt.Errorf("%s is %s; annotations %v", c, state.Phase, plane.Annotations)
 			}
-			if state.Phase != phase {
-				open = append(open, fmt.Sprintf("%s: %s", name, state.Phase))
-			}
-		}
-		if len(open) > 0 {
-			return fmt.Errorf("%s; annotations %v", strings.Join(open, ", "), plane.Annotations)
 		}
 		return nil
 	})
@@ -193,14 +192,43 @@ func (p *hostedPlane) connect(ctx context.Context, a *access) (kubernetes.Interf
 	return kubernetes.NewForConfig(config)
 }
 
-// use reaches the control plane all the time by what was handed out last, until the returned function is called.
-func (p *hostedPlane) use(t *testing.T) (stop func()) {
+// always returns what was handed out.
+func (a *access) always(context.Context) (*access, error) {
+	out := *a
+	out.token = ""
+	return &out, nil
+}
+
+// runLogged makes the pod whose log is read.
+func (p *hostedPlane) runLogged(t *testing.T, a *access) {
+	t.Helper()
+	client, err := p.connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "there is a pod with a log", func(ctx context.Context) error {
+		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: logged},
+			Spec: corev1.PodSpec{
+				NodeName: "node", ServiceAccountName: "reader", AutomountServiceAccountToken: new(false),
+				Containers: []corev1.Container{{Name: logged, Image: "example.com/logged"}},
+			},
+		}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// use reaches the control plane all the time by what credentials returns, until the returned function is called.
+func (p *hostedPlane) use(t *testing.T, who string, credentials func(context.Context) (*access, error)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			err := p.write(ctx, i)
+			err := p.request(ctx, who, i, credentials)
 			if err == nil || ctx.Err() != nil {
 				continue
 			}
@@ -208,7 +236,7 @@ func (p *hostedPlane) use(t *testing.T) (stop func()) {
 			if network(err) {
 				p.interrupted++
 			} else {
-				p.failures = append(p.failures, err.Error())
+				p.failures = append(p.failures, who+": "+err.Error())
 			}
 			p.mu.Unlock()
 		}
@@ -218,8 +246,8 @@ func (p *hostedPlane) use(t *testing.T) (stop func()) {
 	return stop
 }
 
-func (p *hostedPlane) write(ctx context.Context, i int) error {
-	now, err := p.current(ctx)
+func (p *hostedPlane) request(ctx context.Context, who string, i int, credentials func(context.Context) (*access, error)) error {
+	now, err := credentials(ctx)
 	if err != nil {
 		return err
 	}
@@ -227,12 +255,16 @@ func (p *hostedPlane) write(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("stored-%d", i%10)
+	name := fmt.Sprintf("stored-%s-%d", who, i%10)
 	secrets := client.CoreV1().Secrets(metav1.NamespaceDefault)
 	if err := secrets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"a": []byte("b")}}, metav1.CreateOptions{})
+	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"a": []byte("b")}}
+	if _, err = secrets.Create(ctx, stored, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err = client.CoreV1().Pods(metav1.NamespaceDefault).GetLogs(logged, &corev1.PodLogOptions{}).DoRaw(ctx)
 	return err
 }
 

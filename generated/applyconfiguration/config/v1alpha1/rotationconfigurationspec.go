@@ -28,6 +28,8 @@ type RotationConfigurationSpecApplyConfiguration struct {
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
 	// copies are copies of bundles and leaves under other names or in other namespaces.
 	Copies []CopyApplyConfiguration `json:"copies,omitempty"`
+	// credentials describes the whole whose editions rotate together.
+	Credentials *CredentialsApplyConfiguration `json:"credentials,omitempty"`
 }
 
 // RotationConfigurationSpecApplyConfiguration constructs a declarative configuration of the RotationConfigurationSpec type for use with
@@ -103,5 +105,13 @@ func (b *RotationConfigurationSpecApplyConfiguration) WithCopies(values ...*Copy
 		}
 		b.Copies = append(b.Copies, *values[i])
 	}
+	return b
+}
+
+// WithCredentials sets the Credentials field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Credentials field is set to the value of the last call.
+func (b *RotationConfigurationSpecApplyConfiguration) WithCredentials(value *CredentialsApplyConfiguration) *RotationConfigurationSpecApplyConfiguration {
+	b.Credentials = value
 	return b
 }

@@ -20,6 +20,9 @@ type RotationConfigurationStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// trustDomains are the states of the trust domains, in the order of the spec.
 	TrustDomains []TrustDomainStatusApplyConfiguration `json:"trustDomains,omitempty"`
+	// credentials is the state of the rotations of what spec.credentials describes. The controller that writes the
+	// editions writes it.
+	Credentials *CredentialsStatusApplyConfiguration `json:"credentials,omitempty"`
 }
 
 // RotationConfigurationStatusApplyConfiguration constructs a declarative configuration of the RotationConfigurationStatus type for use with
@@ -59,5 +62,13 @@ func (b *RotationConfigurationStatusApplyConfiguration) WithTrustDomains(values 
 		}
 		b.TrustDomains = append(b.TrustDomains, *values[i])
 	}
+	return b
+}
+
+// WithCredentials sets the Credentials field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Credentials field is set to the value of the last call.
+func (b *RotationConfigurationStatusApplyConfiguration) WithCredentials(value *CredentialsStatusApplyConfiguration) *RotationConfigurationStatusApplyConfiguration {
+	b.Credentials = value
 	return b
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 )
 
 func main() {
@@ -53,10 +55,15 @@ func newCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("make client: %w", err)
 			}
-			run(cmd.Context(), &operator{client: client, objects: objects}, namespaces, pause)
+			configurations, err := configclient.NewForConfig(config)
+			if err != nil {
+				return fmt.Errorf("make client: %w", err)
+			}
+			run(cmd.Context(), &operator{client: client, objects: objects, configurations: configurations}, namespaces, pause)
 			return nil
 		},
 	}
+	cmd.AddCommand(newServeNode())
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; in-cluster configuration if empty")
 	cmd.Flags().StringSliceVar(&namespaces, "namespaces", nil, "namespaces with a control plane each")
 	cmd.Flags().DurationVar(&pause, "pause", time.Second, "pause between two reconciliations of a control plane")

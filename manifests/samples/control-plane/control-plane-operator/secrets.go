@@ -22,7 +22,7 @@ const (
 	serviceAccountKey, encryptionKey   = "service-account-key", "etcd-encryption-key"
 	etcdServer, etcdPeer, etcdClient   = "etcd-server", "etcd-peer", "etcd-client"
 	apiServer, frontProxy, kubeletUser = "kube-apiserver", "front-proxy", "kube-apiserver-kubelet"
-	administrator                      = "admin"
+	administrator, node                = "admin", "node"
 )
 
 func authorities() []string {
@@ -50,6 +50,7 @@ func leaves(namespace string) []leaf {
 		}},
 		{caFrontProxy, kinds.CertificateSecretConfig{Name: frontProxy, CommonName: "front-proxy-client", CertType: kinds.ClientCert}},
 		{caKubelet, kinds.CertificateSecretConfig{Name: kubeletUser, CommonName: "system:kube-apiserver:kubelet", CertType: kinds.ClientCert}},
+		{caKubelet, kinds.CertificateSecretConfig{Name: node, CommonName: "system:node:" + node, DNSNames: []string{node + "." + namespace + ".svc"}, CertType: kinds.ServerCert}},
 		{caClient, kinds.CertificateSecretConfig{Name: administrator, CommonName: administrator, Organization: []string{"system:masters"}, CertType: kinds.ClientCert}},
 	}
 }
@@ -65,18 +66,18 @@ type generated struct {
 }
 
 // generate asks for everything, authorities first.
-func generate(ctx context.Context, instance *secrets.Instance, namespace string, of *states) (*generated, error) {
+func generate(ctx context.Context, instance *secrets.Instance, namespace string, of *edition.CredentialRotations) (*generated, error) {
 	out := &generated{bundles: map[string]*corev1.Secret{}, certificates: map[string]*corev1.Secret{}}
 	for _, name := range authorities() {
 		config := &kinds.CertificateSecretConfig{Name: name, CommonName: name, CertType: kinds.CACert, Key: pki.ECDSAP256}
-		if _, err := instance.Generate(ctx, config, secrets.Persist(), secrets.InPhase(&of.Authorities)); err != nil {
+		if _, err := instance.Generate(ctx, config, secrets.Persist(), secrets.InPhase(of.Of(edition.Authorities))); err != nil {
 			return nil, err
 		}
 		out.bundles[name], _ = instance.Get(name)
 	}
 	for _, l := range leaves(namespace) {
 		l.config.Key = pki.ECDSAP256
-		secret, err := instance.Generate(ctx, &l.config, secrets.SignedInPhase(&of.Authorities, l.authority))
+		secret, err := instance.Generate(ctx, &l.config, secrets.SignedInPhase(of.Of(edition.Authorities), l.authority))
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +88,8 @@ func generate(ctx context.Context, instance *secrets.Instance, namespace string,
 		state  *edition.GroupRotation
 		into   *[]*corev1.Secret
 	}{
-		{&kinds.RSASecretConfig{Name: serviceAccountKey, Bits: 3072}, &of.ServiceAccountKey, &out.signs},
-		{&kinds.ETCDEncryptionKeySecretConfig{Name: encryptionKey, Provider: "secretbox", SecretLength: 32}, &of.EncryptionKey, &out.encrypts},
+		{&kinds.RSASecretConfig{Name: serviceAccountKey, Bits: 3072}, of.Of(edition.ServiceAccountKey), &out.signs},
+		{&kinds.ETCDEncryptionKeySecretConfig{Name: encryptionKey, Provider: "secretbox", SecretLength: 32}, of.Of(edition.ETCDEncryptionKey), &out.encrypts},
 	} {
 		if _, err := instance.Generate(ctx, key.config, secrets.Persist(), secrets.InPhase(key.state)); err != nil {
 			return nil, err

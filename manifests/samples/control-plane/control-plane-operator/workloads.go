@@ -34,7 +34,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"Deployment":          appsv1.SchemeGroupVersion.WithResource("deployments"),
 }
 
-// deploy applies the workloads: etcd, and when its members are replaced, kube-apiserver. It reports whether all pods
+// deploy applies the workloads: etcd, and when its members are replaced, kube-apiserver and the node. It reports whether all pods
 // are those of now.
 func (o *operator) deploy(ctx context.Context, namespace string, made *generated) (bool, error) {
 	if err := o.apply(ctx, namespace, "etcd.yaml", made); err != nil {
@@ -48,23 +48,27 @@ func (o *operator) deploy(ctx context.Context, namespace string, made *generated
 		s.Replicas != *etcd.Spec.Replicas {
 		return false, nil
 	}
-	if err := o.apply(ctx, namespace, "kube-apiserver.yaml", made); err != nil {
-		return false, err
+	for _, name := range []string{apiServer, node} {
+		if err := o.apply(ctx, namespace, name+".yaml", made); err != nil {
+			return false, err
+		}
 	}
-	server, err := o.client.AppsV1().Deployments(namespace).Get(ctx, "kube-apiserver", metav1.GetOptions{})
-	if err != nil {
-		return false, fmt.Errorf("look at kube-apiserver in %s: %w", namespace, err)
-	}
-	s, want := server.Status, *server.Spec.Replicas
-	if s.ObservedGeneration < server.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.Replicas != want {
-		return false, nil
+	for _, name := range []string{apiServer, node} {
+		server, err := o.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, fmt.Errorf("look at %s in %s: %w", name, namespace, err)
+		}
+		s, want := server.Status, *server.Spec.Replicas
+		if s.ObservedGeneration < server.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.Replicas != want {
+			return false, nil
+		}
 	}
 	return o.noneEnds(ctx, namespace)
 }
 
 // noneEnds reports whether no pod is about to end. A Deployment does not count those.
 func (o *operator) noneEnds(ctx context.Context, namespace string) (bool, error) {
-	pods, err := o.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (etcd, kube-apiserver)"})
+	pods, err := o.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (etcd, kube-apiserver, node)"})
 	if err != nil {
 		return false, fmt.Errorf("list the pods of %s: %w", namespace, err)
 	}
