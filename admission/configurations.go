@@ -81,14 +81,7 @@ func (h *Handler) refusedOperation(e *edit[configv1alpha1.RotationConfiguration]
 	if e.changed == nil {
 		return nil
 	}
-	if err := edition.JudgeEdit(e.old, e.changed, h.clock.Now()); err != nil {
-		return &trust.Problem{
-			Object:  fmt.Sprintf("%s/%s", inventory.ConfigurationKind, e.name),
-			Reason:  inventory.ReasonOperationRefused,
-			Message: err.Error(),
-		}
-	}
-	return nil
+	return problemOf(e.name, inventory.ReasonOperationRefused, edition.JudgeEdit(e.old, e.changed, h.clock.Now()))
 }
 
 // unloadable returns the rule that a changed configuration breaks, nil if none. The API server has checked the
@@ -97,14 +90,16 @@ func unloadable(e *edit[configv1alpha1.RotationConfiguration]) *trust.Problem {
 	if e.changed == nil {
 		return nil
 	}
-	if _, err := load.Spec(&e.changed.Spec, e.request.Namespace); err != nil {
-		return &trust.Problem{
-			Object:  fmt.Sprintf("%s/%s", inventory.ConfigurationKind, e.name),
-			Reason:  inventory.ReasonInvalidConfiguration,
-			Message: err.Error(),
-		}
+	_, err := load.Spec(&e.changed.Spec, e.request.Namespace)
+	return problemOf(e.name, inventory.ReasonInvalidConfiguration, err)
+}
+
+// problemOf returns an error as a problem of a configuration, nil if there is none.
+func problemOf(configuration string, reason trust.Reason, err error) *trust.Problem {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &trust.Problem{Object: fmt.Sprintf("%s/%s", inventory.ConfigurationKind, configuration), Reason: reason, Message: err.Error()}
 }
 
 // judgeConfiguration collects the problems that an edit adds to the namespace. If there are none, the model judges

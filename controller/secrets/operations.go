@@ -112,6 +112,7 @@ func (o *Operations) request(ctx context.Context, now time.Time) error {
 			continue
 		}
 		if after, err := o.Do(string(operations[spec.Request.Kind]), edition.CircumstancesOf(o.configuration), now); err == nil {
+			after.Refused = ""
 			return o.record(ctx, after)
 		}
 	}

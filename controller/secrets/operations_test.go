@@ -30,6 +30,13 @@ func whole(annotations map[string]string) *configv1alpha1.RotationConfiguration 
 	return out
 }
 
+// refused is one of which an operation was refused before.
+func refused() *configv1alpha1.RotationConfiguration {
+	out := whole(nil)
+	out.Status.Credentials = &configv1alpha1.CredentialsStatus{Refused: "is unknown"}
+	return out
+}
+
 func requested(domain string, kind configv1alpha1.RequestKind) *configv1alpha1.RotationRecord {
 	return &configv1alpha1.RotationRecord{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: strings.ToLower(string(kind)) + ".ca." + domain},
@@ -66,6 +73,7 @@ func TestOperate(t *testing.T) {
 			window: true, phase: edition.Preparing,
 		},
 		{name: "a request", objects: []runtime.Object{whole(nil), requested("web", configv1alpha1.RequestRotate)}, phase: edition.Preparing},
+		{name: "a request after a refusal", objects: []runtime.Object{refused(), requested("web", configv1alpha1.RequestRotate)}, phase: edition.Preparing},
 		{name: "a request of another domain", objects: []runtime.Object{whole(nil), requested("other", configv1alpha1.RequestRotate)}},
 		{name: "an abort of nothing", objects: []runtime.Object{whole(nil), requested("web", configv1alpha1.RequestAbort)}},
 	} {

@@ -47,8 +47,10 @@ func CircumstancesOf(c *configv1alpha1.RotationConfiguration) Circumstances {
 	return out
 }
 
-// kinds are all credentials, in a fixed order.
-func kinds() []Credentials { return []Credentials{Authorities, ServiceAccountKey, ETCDEncryptionKey} }
+// AllCredentials are all of them, in a fixed order.
+func AllCredentials() []Credentials {
+	return []Credentials{Authorities, ServiceAccountKey, ETCDEncryptionKey}
+}
 
 func (r *CredentialRotations) state(of Credentials) *GroupRotation {
 	switch of {
@@ -95,7 +97,7 @@ func (r CredentialRotations) Do(text string, of Circumstances, now time.Time) (C
 // concerned returns the credentials that an operation is about. The rollout of workers is about those that wait for it,
 // if any do.
 func (r *CredentialRotations) concerned(o Operation) []Credentials {
-	out := slices.DeleteFunc(kinds(), func(c Credentials) bool { return !o.Concerns(c) })
+	out := slices.DeleteFunc(AllCredentials(), func(c Credentials) bool { return !o.Concerns(c) })
 	if does, _, _ := o.parse(); does != verbRollout {
 		return out
 	}
@@ -119,7 +121,7 @@ func (o Operation) on(c Credentials) Operation {
 // rewritten if it had to be (Rewrites).
 func (r CredentialRotations) Reconciled(of Circumstances, now time.Time) CredentialRotations {
 	r.Rewritten = r.Rewritten || r.Rewrites()
-	for _, c := range kinds() {
+	for _, c := range AllCredentials() {
 		state := r.state(c)
 		if c == Authorities {
 			*state = state.Reconciled(of, now)

@@ -87,7 +87,7 @@ func (o Operation) parse() (verb, []Credentials, []string) {
 		switch c := Credentials(name); {
 		case !ok:
 		case name == everything:
-			return does, []Credentials{Authorities, ServiceAccountKey, ETCDEncryptionKey}, nil
+			return does, AllCredentials(), nil
 		case c == Authorities || c == ServiceAccountKey, c == ETCDEncryptionKey && does != verbStartWithoutWorkers:
 			return does, []Credentials{c}, nil
 		}

@@ -74,11 +74,15 @@ func (r GroupRotation) Do(o Operation, of Circumstances, now time.Time) (GroupRo
 }
 
 func (r *GroupRotation) refuse(o Operation, way string) error {
-	phase := string(r.Phase)
-	if phase == "" {
-		phase = "never rotated"
+	return fmt.Errorf("%w: %.64s in the phase %s: %s", ErrOperation, o, r.PhaseText(), way)
+}
+
+// PhaseText returns the phase for people to read.
+func (r *GroupRotation) PhaseText() string {
+	if r.Phase == "" {
+		return "never rotated"
 	}
-	return fmt.Errorf("%w: %.64s in the phase %s: %s", ErrOperation, o, phase, way)
+	return string(r.Phase)
 }
 
 func (r GroupRotation) start(o Operation, of Circumstances, now time.Time) (GroupRotation, error) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -81,14 +82,11 @@ func (p *plugin) operate(ctx context.Context, o *operateOptions, name, operation
 // printPhases prints what was asked for and the phases before that.
 func printPhases(out io.Writer, t *target, cfg *configv1alpha1.RotationConfiguration, operation string) error {
 	rotations := edition.RotationsOf(cfg)
-	phase := func(c edition.Credentials) string {
-		if phase := rotations.Of(c).Phase; phase != "" {
-			return string(phase)
-		}
-		return "never rotated"
+	phases := make([]string, 0, len(edition.AllCredentials()))
+	for _, c := range edition.AllCredentials() {
+		phases = append(phases, fmt.Sprintf("%s %s", c, rotations.Of(c).PhaseText()))
 	}
-	_, err := fmt.Fprintf(out, "rotationconfiguration.%s/%s: %s requested\nbefore: %s %s, %s %s, %s %s\nFollow it: kubectl get rotconf -n %s %s -o yaml\n",
-		configv1alpha1.GroupName, t.name, operation, edition.Authorities, phase(edition.Authorities), edition.ServiceAccountKey, phase(edition.ServiceAccountKey),
-		edition.ETCDEncryptionKey, phase(edition.ETCDEncryptionKey), t.namespace, t.name)
+	_, err := fmt.Fprintf(out, "rotationconfiguration.%s/%s: %s requested\nbefore: %s\nFollow it: kubectl get rotconf -n %s %s -o yaml\n",
+		configv1alpha1.GroupName, t.name, operation, strings.Join(phases, ", "), t.namespace, t.name)
 	return err
 }

@@ -39,8 +39,8 @@ func upEtcd(ctx context.Context, out io.Writer, dir string) error {
 	if err := c.WaitReady(ctx, installation.Expected{installation.Namespace: 1, stacked.Namespace: 13}); err != nil {
 		return failedEtcd("wait for every certificate to be Ready", err)
 	}
-	env := fmt.Sprintf("export KUBECONFIG=%q\nexport PATH=\"%s:%s:$PATH\"\nexport SUPERVISOR_URL=%q\n", c.Installation.Cluster.Kubeconfig(),
-		filepath.Dir(c.Installation.Cluster.Tool("kubectl")), filepath.Dir(c.Binary("certrotation")), c.ControlURL())
+	env := nodeEnv(c.Installation.Cluster.Kubeconfig(), c.Installation.Cluster.Tool("kubectl"), c.Binary("certrotation")) +
+		fmt.Sprintf("export SUPERVISOR_URL=%q\n", c.ControlURL())
 	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(env), 0o600); err != nil {
 		return failedEtcd("write the environment", err)
 	}

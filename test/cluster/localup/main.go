@@ -50,9 +50,9 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	case "up etcd":
 		return upEtcd(ctx, out, filepath.Join(dir, etcdNodes))
 	case "up pods":
-		return upPods(ctx, out, filepath.Join(dir, podsOnNodes))
+		return podsOnNodes().up(ctx, out, dir)
 	case "up control-plane":
-		return upControlPlane(ctx, out, filepath.Join(dir, planeOnNodes))
+		return planeOnNodes().up(ctx, out, dir)
 	case "down":
 		return down(ctx, out, dir)
 	}
@@ -103,9 +103,9 @@ func down(ctx context.Context, out io.Writer, dir string) error {
 	if err := stacked.StopDir(ctx, filepath.Join(dir, etcdNodes), out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, etcdNodes), err)
 	}
-	for _, name := range []string{podsOnNodes, planeOnNodes} {
-		if err := workernodes.StopDir(ctx, filepath.Join(dir, name), out); err != nil {
-			return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, name), err)
+	for _, sample := range nodeSamples() {
+		if err := workernodes.StopDir(ctx, filepath.Join(dir, sample.name), out); err != nil {
+			return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, sample.name), err)
 		}
 	}
 	if err := cluster.StopDir(ctx, dir, out); err != nil {

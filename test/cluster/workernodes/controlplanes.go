@@ -8,13 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
-	"certrotation.dev/test/cluster/nodes"
 )
 
 const (
@@ -23,8 +18,7 @@ const (
 	// OperatorNamespace is where its operator runs.
 	OperatorNamespace = "control-planes"
 
-	operatorImage   = "certrotation.dev/control-plane-operator:local"
-	operatorProgram = "control-plane-operator"
+	operatorImage = "certrotation.dev/control-plane-operator:local"
 )
 
 // InstallControlPlane runs the operator of the sample, and returns when its control plane is available and all of its
@@ -33,36 +27,24 @@ func (c *Cluster) InstallControlPlane(ctx context.Context) error {
 	if err := c.importHosted(ctx); err != nil {
 		return err
 	}
-	archive := c.path("images", operatorProgram+".tar")
-	files := map[string]string{operatorProgram: filepath.Join(c.root, "bin", operatorProgram)}
-	if _, err := nodes.WriteImage(archive, operatorImage, files, []string{"/" + operatorProgram}); err != nil {
-		return fmt.Errorf("%w (`make build` builds what is missing)", err)
-	}
-	if err := c.Network.Import(ctx, archive); err != nil {
+	if err := c.importProgram(ctx, c.Binary("control-plane-operator"), operatorImage); err != nil {
 		return err
 	}
 	if err := c.makeVolumes(ctx, PlaneNamespace); err != nil {
 		return err
 	}
-	dir := filepath.Join(c.Installation.Cluster.Dir(), "manifests", PlaneNamespace)
-	sample, err := c.Relative(dir, "manifests/samples/control-plane/plane")
-	if err != nil {
-		return err
-	}
-	err = c.ApplyOverlay(ctx, dir, map[string]string{
-		"kustomization.yaml": fmt.Sprintf(hostedOverlay, PlaneNamespace, sample), "namespace.yaml": fmt.Sprintf(hostedNamespace, PlaneNamespace),
-	})
-	if err != nil {
+	if err := c.applyGuarded(ctx, PlaneNamespace, "manifests/samples/control-plane/plane"); err != nil {
 		return err
 	}
 	// The environment first: a pod keeps the environment that it starts with.
-	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: OperatorNamespace}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make namespace %s: %w", OperatorNamespace, err)
+	sample := filepath.Join(c.root, "manifests", "samples", "control-plane")
+	if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(sample, "namespace.yaml")); err != nil {
+		return err
 	}
 	if err := c.ApplyEnvironment(ctx, OperatorNamespace); err != nil {
 		return err
 	}
-	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "control-plane")); err != nil {
+	if _, err := c.Kubectl(ctx, "apply", "-k", sample); err != nil {
 		return err
 	}
 	// Six authorities and eight leaves.

@@ -89,28 +89,37 @@ func (c *Cluster) InstallHosted(ctx context.Context) error {
 
 func (c *Cluster) importHosted(ctx context.Context) error {
 	for _, program := range []string{cluster.Etcd, cluster.APIServer} {
-		archive := c.path("images", program+".tar")
-		files := map[string]string{program: c.Installation.Cluster.Tool(program)}
-		if _, err := nodes.WriteImage(archive, "certrotation.dev/"+program+":local", files, []string{"/" + program}); err != nil {
-			return fmt.Errorf("%w (`make tools` builds what is missing)", err)
-		}
-		if err := c.Network.Import(ctx, archive); err != nil {
+		if err := c.importProgram(ctx, c.Installation.Cluster.Tool(program), "certrotation.dev/"+program+":local"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Cluster) prepareHosted(ctx context.Context, namespace string) error {
+// importProgram makes an image of a program, and imports it on each node.
+func (c *Cluster) importProgram(ctx context.Context, program, image string) error {
+	name := filepath.Base(program)
+	archive := c.path("images", name+".tar")
+	if _, err := nodes.WriteImage(archive, image, map[string]string{name: program}, []string{"/" + name}); err != nil {
+		return fmt.Errorf("%w (`make tools build` builds what is missing)", err)
+	}
+	return c.Network.Import(ctx, archive)
+}
+
+// applyGuarded applies a directory of the repository to a namespace of its own.
+func (c *Cluster) applyGuarded(ctx context.Context, namespace, sample string) error {
 	dir := filepath.Join(c.Installation.Cluster.Dir(), "manifests", namespace)
-	sample, err := c.Relative(dir, "manifests/samples/hosted-etcd")
+	relative, err := c.Relative(dir, sample)
 	if err != nil {
 		return err
 	}
-	err = c.ApplyOverlay(ctx, dir, map[string]string{
-		"kustomization.yaml": fmt.Sprintf(hostedOverlay, namespace, sample), "namespace.yaml": fmt.Sprintf(hostedNamespace, namespace),
+	return c.ApplyOverlay(ctx, dir, map[string]string{
+		"kustomization.yaml": fmt.Sprintf(hostedOverlay, namespace, relative), "namespace.yaml": fmt.Sprintf(hostedNamespace, namespace),
 	})
-	if err != nil {
+}
+
+func (c *Cluster) prepareHosted(ctx context.Context, namespace string) error {
+	if err := c.applyGuarded(ctx, namespace, "manifests/samples/hosted-etcd"); err != nil {
 		return err
 	}
 	if err := c.makeHostedPKI(ctx, namespace); err != nil {
