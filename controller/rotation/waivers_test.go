@@ -32,7 +32,7 @@ func TestWaiverIsAnEvent(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w, c := settled(t)
 			waiver := &trust.Waiver{Party: "clients", Member: "a", Reason: "it was dismantled", By: "jane", Expires: w.clock.Now().Add(time.Hour)}
-			waiver.RotatedFrom = trust.RotatedFrom(w.domain())
+			waiver.Rotation = trust.RotationOf(w.domain())
 			made, err := record.OfWaiver(testNamespace, "web", waiver)
 			if err != nil {
 				t.Fatal(err)

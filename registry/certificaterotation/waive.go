@@ -68,11 +68,14 @@ func (r *WaiveREST) Create(ctx context.Context, name string, object runtime.Obje
 	now := r.actions.clock.Now()
 	waiver := &trust.Waiver{
 		Party: asked.Party, Member: asked.Member, Reason: asked.Reason, By: userName(ctx), Expires: endOf(asked, now),
-		RotatedFrom: trust.RotatedFrom(target.domain),
+		Rotation: trust.RotationOf(target.domain),
 	}
 	if waiver.Expires.After(now) {
 		if err := trust.CheckWaiver(target.domain, waiver, now); err != nil {
 			return nil, refused(name, err)
+		}
+		if waiver.Rotation.To == "" {
+			warning.AddWarning(ctx, "", "no rotation is in flight: the waiver is for what waits now, and not for the next rotation")
 		}
 		if until := trust.Contradicted(target.domain, asked.Party, asked.Member, now); !until.IsZero() {
 			warning.AddWarning(ctx, "", fmt.Sprintf("%s was seen alive with the former CA or leaf: its waiver counts from %s on, "+

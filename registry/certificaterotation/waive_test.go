@@ -100,7 +100,7 @@ func TestWaive(t *testing.T) {
 				got = r.Waiver
 			}
 			if tt.want != nil && tt.want != former {
-				tt.want.RotatedFrom = s.inventory.known.Domains[0].Signer.Active.Fingerprint
+				tt.want.Rotation.From = s.inventory.known.Domains[0].Signer.Active.Fingerprint
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("recorded (-want +got):\n%s", diff)

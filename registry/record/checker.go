@@ -86,3 +86,9 @@ func (c *checker) sum(field, s string) {
 		c.fail(field, "it is no SHA-256 in lower-case hexadecimal")
 	}
 }
+
+func (c *checker) optionalSum(field, s string) {
+	if s != "" {
+		c.sum(field, s)
+	}
+}

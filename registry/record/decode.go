@@ -102,9 +102,7 @@ func (c *checker) request(r *configv1alpha1.RecordedRequest, uid, name string) *
 	c.name("request.secretName", r.SecretName)
 	c.text("request.reason", r.Reason, maxText)
 	c.text("request.requestedBy", r.RequestedBy, maxUser)
-	if r.Newest != "" {
-		c.sum("request.newest", r.Newest)
-	}
+	c.optionalSum("request.newest", r.Newest)
 	return &trust.Request{
 		ID: uid, Record: name, Kind: kind, Secret: r.SecretName, Newest: pki.Fingerprint(r.Newest),
 		Reason: r.Reason, Compromised: r.Compromised,
@@ -116,12 +114,12 @@ func (c *checker) waiver(w *configv1alpha1.RecordedWaiver) *trust.Waiver {
 	c.name("waiver.member", w.Member)
 	c.required("waiver.reason", w.Reason, maxText)
 	c.text("waiver.waivedBy", w.WaivedBy, maxUser)
-	if w.RotatedFrom != "" {
-		c.sum("waiver.rotatedFrom", w.RotatedFrom)
-	}
+	c.optionalSum("waiver.rotatedFrom", w.RotatedFrom)
+	c.optionalSum("waiver.rotatedTo", w.RotatedTo)
 	return &trust.Waiver{
-		Party: w.Party, Member: w.Member, Reason: w.Reason, By: w.WaivedBy, RotatedFrom: pki.Fingerprint(w.RotatedFrom),
-		Expires: c.time("waiver.expires", w.Expires.Time, time.Second),
+		Party: w.Party, Member: w.Member, Reason: w.Reason, By: w.WaivedBy,
+		Rotation: trust.Rotation{From: pki.Fingerprint(w.RotatedFrom), To: pki.Fingerprint(w.RotatedTo)},
+		Expires:  c.time("waiver.expires", w.Expires.Time, time.Second),
 	}
 }
 

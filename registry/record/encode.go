@@ -84,8 +84,8 @@ func OfWaiver(namespace, domain string, w *trust.Waiver) (*configv1alpha1.Rotati
 		Kind:        configv1alpha1.RecordWaiver,
 		Subject:     w.Party + "/" + w.Member,
 		Waiver: &configv1alpha1.RecordedWaiver{
-			Party: w.Party, Member: w.Member, Reason: w.Reason, WaivedBy: text(w.By, maxUser), RotatedFrom: string(w.RotatedFrom),
-			Expires: metav1.NewTime(w.Expires.UTC().Truncate(time.Second)),
+			Party: w.Party, Member: w.Member, Reason: w.Reason, WaivedBy: text(w.By, maxUser),
+			RotatedFrom: string(w.Rotation.From), RotatedTo: string(w.Rotation.To), Expires: metav1.NewTime(w.Expires.UTC().Truncate(time.Second)),
 		},
 	})
 }

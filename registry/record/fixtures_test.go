@@ -60,7 +60,7 @@ func sampleRoster() *trust.Roster {
 }
 
 func sampleWaiver() *trust.Waiver {
-	return &trust.Waiver{Party: "clients", Member: "a", Reason: "it is switched off", By: "ada", Expires: noon.Add(time.Hour), RotatedFrom: sum(1)}
+	return &trust.Waiver{Party: "clients", Member: "a", Reason: "it is switched off", By: "ada", Expires: noon.Add(time.Hour), Rotation: trust.Rotation{From: sum(1), To: sum(2)}}
 }
 
 func sampleRefusal() *trust.RefusedWrite {

@@ -175,15 +175,6 @@ func (a *Assessment) ProblemOf(object string) *Problem {
 	return nil
 }
 
-// Looked returns the time to record for Domain.LookedAt. It stays as it was while the clock is in doubt or may have
-// jumped.
-func (a *Assessment) Looked(d *Domain, now time.Time) time.Time {
-	if a.ClockDoubted() || a.has(ReasonClockJumped) {
-		return d.LookedAt
-	}
-	return now.UTC().Truncate(time.Second)
-}
-
 // ActionKind says what an Action does.
 type ActionKind string
 

@@ -37,6 +37,19 @@ const (
 // disagree with it.
 const mostUnwatched = 3 * 24 * time.Hour
 
+// unwatched reports whether more time has passed since the last assessment than time alone is trusted with.
+func (a *facts) unwatched() bool {
+	return !a.d.LookedAt.IsZero() && a.now.After(a.d.LookedAt.Add(mostUnwatched))
+}
+
+// anyBefore reports whether a CA or a leaf of the domain was made before then.
+func (a *facts) anyBefore(then time.Time) bool {
+	made := func(c *pki.Certificate) bool { return c != nil && !c.NotBefore.After(then) }
+	return slices.ContainsFunc(a.d.Signer.slots(), made) ||
+		slices.ContainsFunc(a.d.Bundle.Anchors, func(ca *pki.Certificate) bool { return made(ca) && a.slot(ca) != SlotForeign }) ||
+		slices.ContainsFunc(a.d.Leaves, func(l Leaf) bool { return made(l.Certificate) })
+}
+
 // unsure reports whether an expired certificate may still be in use: it ended long after the last assessment, so that
 // only a clock says so. It is renewed and replaced like any other, but nothing is removed because of it.
 func (a *facts) unsure(c *pki.Certificate) bool {
@@ -100,6 +113,16 @@ func (a *facts) clockProblem() *Problem {
 		}
 	}
 	return nil
+}
+
+// Looked returns the time to record for Domain.LookedAt. It stays as it was while the clock is in doubt, and from a
+// possible jump on as long as something exists that was made before it: what ends after the jump ends by that clock alone.
+func (a *Assessment) Looked(d *Domain, now time.Time) time.Time {
+	f := &facts{d: d, now: now}
+	if a.ClockDoubted() || a.has(ReasonClockJumped) || f.unwatched() && f.anyBefore(d.LookedAt) {
+		return d.LookedAt
+	}
+	return now.UTC().Truncate(time.Second)
 }
 
 // jumpProblem reports certificates that expired while the domain was not assessed, and the way out.

@@ -34,8 +34,8 @@ type Domain struct {
 	// ClockSkew is how far the controller's clock is ahead of the API server's and the kubelets' (behind if
 	// negative). The controller measures it and records it for all others.
 	ClockSkew time.Duration
-	// LookedAt is when the domain was last assessed, as recorded twice a day, zero if that is not recorded. See
-	// Assessment.Looked.
+	// LookedAt is until when the passing of time was watched, as recorded twice a day, zero if that is not recorded.
+	// See Assessment.Looked.
 	LookedAt time.Time
 	// Unlisted says that the signer also signs leaves that no Secret holds; nil if it does not.
 	Unlisted *Unlisted
@@ -416,9 +416,16 @@ type Waiver struct {
 	Reason        string
 	By            string
 	Expires       time.Time
-	// RotatedFrom is the CA that is active when the rotation begins, "" for none. An aborted rotation has not left
-	// it.
-	RotatedFrom pki.Fingerprint
+	// Rotation is the one that it is for.
+	Rotation Rotation
+}
+
+// Rotation identifies a rotation by its CAs, so that no other one is taken for it: a CA is introduced once.
+type Rotation struct {
+	// From is the CA that is active when the rotation begins, "" for none. An aborted rotation has not left it.
+	From pki.Fingerprint
+	// To is the CA that the rotation introduces, or has introduced before it was aborted. It is "" at rest.
+	To pki.Fingerprint
 }
 
 func same(a, b *pki.Certificate) bool {

@@ -5,7 +5,9 @@ package trust
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -295,6 +297,14 @@ func (a *Aggregate) Collects(d *Domain) bool {
 		slices.ContainsFunc(d.Leaves, func(l Leaf) bool { return slices.Contains(a.Leaves, l.Name) })
 }
 
+// otherWays name what a person can do so that a member counts no more.
+func otherWays(releases []string) string {
+	if len(releases) == 0 {
+		return ", or waived"
+	}
+	return ", waived, or released by " + strings.Join(releases, " and ")
+}
+
 // consequences are the effects of an allowed edit: what still counts, and what is no longer managed.
 func (e *domainEdit) consequences() []string {
 	if what := e.letGo(); what != "" {
@@ -309,9 +319,10 @@ func (e *domainEdit) consequences() []string {
 		}
 	}
 	former := e.was.unconfigured()
-	for _, name := range e.is.unconfigured() {
-		if !slices.Contains(former, name) {
-			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, waived, or released in releasedMembers", e.kept.Name, name))
+	left := e.is.unconfigured()
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if _, was := former[name]; !was {
+			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone%s", e.kept.Name, name, otherWays(left[name])))
 		}
 	}
 	for i := range e.old.Leaves {

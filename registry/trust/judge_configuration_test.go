@@ -158,7 +158,7 @@ func (g *gate) misnames() {
 }
 
 func (g *gate) waives() {
-	g.d.Waivers = []Waiver{{Party: "typo", Member: "typo", Reason: "it does not exist", Expires: g.now.Add(day), RotatedFrom: RotatedFrom(&g.d)}}
+	g.d.Waivers = []Waiver{{Party: "typo", Member: "typo", Reason: "it does not exist", Expires: g.now.Add(day), Rotation: RotationOf(&g.d)}}
 }
 
 func takesBack(c *Configured) {

@@ -86,9 +86,9 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 		"another signer": {edit: func(c *Configured) { c.Domains[0].Signer.Name = "other" }, letsGo: true,
 			want: []string{"trust domain service: its signer would no longer be Secret/signer; nothing renews what it leaves behind"}},
 		"a node without its label": {edit: func(c *Configured) { c.named("client-0").Members = nil }, letsGo: true,
-			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, waived, or released in releasedMembers"}},
+			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, waived, or released by releasedMembers: [client-0/client-0] and releasedLeaves: [client-0]"}},
 		"a party removed that alone presents a leaf": {edit: func(c *Configured) { c.Domains[0].Parties = c.Domains[0].Parties[1:] }, letsGo: true,
-			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, waived, or released in releasedMembers"}},
+			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, waived, or released by releasedLeaves: [client-0]"}},
 		"a party removed": {edit: func(c *Configured) {
 			c.Domains[0].Parties = c.Domains[0].Parties[1:]
 			m := &c.named("server-0").Members[0]

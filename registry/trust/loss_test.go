@@ -54,7 +54,7 @@ func TestLossEnds(t *testing.T) {
 	}{
 		"all load the new CA": {},
 		"one is waived": {laggards: []string{"client-0"}, help: func(f *fleet) {
-			f.d.Waivers = []Waiver{{Party: "client-0", Member: "client-0", Reason: "it is off", Expires: f.now.Add(day), RotatedFrom: RotatedFrom(&f.d)}}
+			f.d.Waivers = []Waiver{{Party: "client-0", Member: "client-0", Reason: "it is off", Expires: f.now.Add(day), Rotation: RotationOf(&f.d)}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestNodeReplacedAfterALoss(t *testing.T) {
 	if err := f.holds(ReasonNotObserved); err != nil {
 		t.Fatal(err)
 	}
-	f.d.Waivers = []Waiver{{Party: "client-0", Member: "client-0", Reason: "it is new", Expires: f.now.Add(day), RotatedFrom: RotatedFrom(&f.d)}}
+	f.d.Waivers = []Waiver{{Party: "client-0", Member: "client-0", Reason: "it is new", Expires: f.now.Add(day), Rotation: RotationOf(&f.d)}}
 	if err := f.followedBy("client-0"); err != nil {
 		t.Fatal(err)
 	}

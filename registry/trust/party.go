@@ -56,6 +56,8 @@ type Party struct {
 	recorded bool
 	// unwatched says that its members are no longer observed by its kind, as the configuration does not ask for that.
 	unwatched bool
+	// releases are those of a recorded member that the configuration does not name.
+	releases []string
 }
 
 // Reporters are the accounts that may acknowledge for the members of a party.

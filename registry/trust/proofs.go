@@ -6,6 +6,7 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -266,7 +267,10 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 		case p.Kind.OfTargets():
 			message += ", or delete the object, so that it is proven to be gone"
 		case m.Instance != "":
-			message += ", or remove its machine, so that it is proven to be gone; if it is gone and its node stays, release it in releasedMembers when the rotation is over"
+			message += ", or remove its machine, so that it is proven to be gone"
+			if len(p.releases) > 0 {
+				message += "; if it is gone and its node stays, release it when the rotation is over: " + strings.Join(p.releases, ", ")
+			}
 		}
 	}
 	return Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: message}

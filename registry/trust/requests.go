@@ -116,7 +116,7 @@ func (a *facts) waiver(p *Party, m *Member) *Waiver {
 
 // inForce reports whether a waiver has not ended and is for the current rotation.
 func (a *facts) inForce(w *Waiver) bool {
-	return w.Expires.After(a.now) && w.RotatedFrom == a.from()
+	return w.Expires.After(a.now) && w.Rotation == a.rotation()
 }
 
 // WaiversInForce returns the waivers that have not ended and are for the current rotation.
@@ -126,15 +126,38 @@ func WaiversInForce(d *Domain, now time.Time) []Waiver {
 	return slices.DeleteFunc(slices.Clone(d.Waivers), func(w Waiver) bool { return !a.inForce(&w) })
 }
 
-// RotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. It is "" if
-// there is none.
-func RotatedFrom(d *Domain) pki.Fingerprint { return (&facts{d: d}).from() }
+// RotationOf returns the rotation in flight. At rest it is from the active CA to none.
+func RotationOf(d *Domain) Rotation { return (&facts{d: d}).rotation() }
 
-func (a *facts) from() pki.Fingerprint {
-	if ca := a.rotatedFrom(); ca != nil {
-		return ca.Fingerprint
+func (a *facts) rotation() Rotation {
+	var out Rotation
+	from := a.rotatedFrom()
+	if from != nil {
+		out.From = from.Fingerprint
 	}
-	return ""
+	if to := a.rotatedTo(from); to != nil {
+		out.To = to.Fingerprint
+	}
+	return out
+}
+
+// rotatedTo returns the CA that the rotation in flight introduces, nil at rest. After an abort that is the youngest CA
+// which never became active, until its anchor is gone.
+func (a *facts) rotatedTo(from *pki.Certificate) *pki.Certificate {
+	s := &a.d.Signer
+	switch {
+	case s.Next != nil:
+		return s.Next
+	case !same(s.Active, from):
+		return s.Active
+	}
+	var to *pki.Certificate
+	for _, ca := range slices.Concat(s.Previous, a.earlier()) {
+		if !sameKey(ca, s.Active) && !a.wasActive(ca) && (to == nil || ca.NotBefore.After(to.NotBefore)) {
+			to = ca
+		}
+	}
+	return to
 }
 
 // rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA; nil if there

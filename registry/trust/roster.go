@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -152,7 +153,7 @@ func (a *facts) recorded(named *names, r *RosterMember) *Party {
 			// The pod is not observed any more. It may have started since it was recorded as not started.
 			p.Members[0].Pod = &Pod{Started: true}
 		}
-		p.Verifies, p.unwatched = a.stillVerified(r), r.Kind.Watched()
+		p.Verifies, p.unwatched, p.releases = a.stillVerified(r), r.Kind.Watched(), releases(a.d, r)
 		return p
 	}
 	if a.unrotated || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
@@ -165,17 +166,26 @@ func (a *facts) recorded(named *names, r *RosterMember) *Party {
 	return p
 }
 
-// countsAtRest reports whether an unconfigured member of the roster counts although no rotation is in flight. That is
-// a node's member which its party no longer selects, and which is not released. In any case it counts if it alone
-// presents an unreleased leaf.
-func countsAtRest(d *Domain, r *RosterMember) bool {
+// countsAtRest reports whether an unconfigured member of the roster counts although no rotation is in flight.
+func countsAtRest(d *Domain, r *RosterMember) bool { return len(releases(d, r)) > 0 }
+
+// releases are the fields of the configuration, with what to add to them, that end what a person alone can end: without
+// all of them an unconfigured member of the roster counts also at rest. That is a node's member which its party no
+// longer selects, and one that alone presents a leaf.
+func releases(d *Domain, r *RosterMember) []string {
 	if r.Instance == "" || r.Pod {
-		return false
+		return nil
 	}
-	released := slices.Contains(d.ReleasedMembers, r.Party+"/"+r.Member)
-	return d.Party(r.Party) != nil && !released || slices.ContainsFunc(r.Presents, func(leaf string) bool {
-		return !slices.Contains(d.Released, leaf) && !d.holds(leaf)
-	})
+	var out []string
+	if name := r.Party + "/" + r.Member; d.Party(r.Party) != nil && !slices.Contains(d.ReleasedMembers, name) {
+		out = append(out, fmt.Sprintf("releasedMembers: [%s]", name))
+	}
+	for _, leaf := range r.Presents {
+		if !slices.Contains(d.Released, leaf) && !d.holds(leaf) {
+			out = append(out, fmt.Sprintf("releasedLeaves: [%s]", leaf))
+		}
+	}
+	return out
 }
 
 // scaledToZero marks a party of pods as empty if none runs now and the roster says that some did: new pods load what
@@ -216,15 +226,16 @@ func covers(p *Party, m *Member, r *RosterMember, presents []string) bool {
 		contains(p.Verifies, r.Verifies) && contains(m.Holds, presents)
 }
 
-// unconfigured returns the members, by MemberName, that count although the configuration does not name them.
-func (a *roster) unconfigured() []string {
-	var out []string
+// unconfigured returns the members, by MemberName, that count although the configuration does not name them, each with
+// its releases.
+func (a *roster) unconfigured() map[string][]string {
+	out := map[string][]string{}
 	for p, m := range each(a.parties) {
 		if p.recorded && a.named.of(&RosterMember{Party: p.Name, Member: m.Name, Instance: m.Instance, Pod: m.Pod != nil}) == nil {
-			out = append(out, MemberName(p.Name, m.Name))
+			out[MemberName(p.Name, m.Name)] = p.releases
 		}
 	}
-	return sortedSet(out)
+	return out
 }
 
 // current returns the observations that apply to the running processes of a member. They are of its evidence kind,

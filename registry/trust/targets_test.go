@@ -184,7 +184,7 @@ func TestTargetIsLeftOut(t *testing.T) {
 			}
 		}, gone: true},
 		{name: "it is waived", out: func(w *world) {
-			w.d.Waivers = []Waiver{{Party: "kube-apiserver", Member: guard.Member(), Reason: "r", Expires: w.now.Add(time.Hour), RotatedFrom: RotatedFrom(&w.d)}}
+			w.d.Waivers = []Waiver{{Party: "kube-apiserver", Member: guard.Member(), Reason: "r", Expires: w.now.Add(time.Hour), Rotation: RotationOf(&w.d)}}
 		}, gone: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -265,7 +265,7 @@ func TestWaiverBesideATwin(t *testing.T) {
 	w.d.Signer.Active = longerLived(w, former)
 	w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, w.d.Signer.Active)
 	w.d.Waivers = []Waiver{{
-		Party: "server", Member: w.member("server").Name, Reason: "it is gone", Expires: w.now.Add(day), RotatedFrom: RotatedFrom(&w.d),
+		Party: "server", Member: w.member("server").Name, Reason: "it is gone", Expires: w.now.Add(day), Rotation: RotationOf(&w.d),
 	}}
 	if in := WaiversInForce(&w.d, w.now); len(in) != 1 {
 		t.Error("the waiver is not in force")

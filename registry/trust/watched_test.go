@@ -19,6 +19,17 @@ func jumps(f *fleet) {
 	f.now = f.now.Add(20 * years)
 }
 
+// jumpsBeforeTheEnd moves it to an hour before the end of the active CA, where the controller looks for two hours.
+func jumpsBeforeTheEnd(f *fleet) {
+	f.d.LookedAt = f.now
+	f.now = f.d.Signer.Active.NotAfter.Add(-time.Hour)
+	for range 4 {
+		f.settle()
+		f.d.LookedAt = f.assess().Looked(&f.d, f.now)
+		f.now = f.now.Add(30 * time.Minute)
+	}
+}
+
 // forgetsLooks makes the model know only its own clock.
 func forgetsLooks(d *Domain) { d.LookedAt = time.Time{} }
 
@@ -39,10 +50,10 @@ func wayBack(p *Problem) func(*Domain) {
 // TestASingleClockJumps: if objects have expired by one clock alone, nothing that live processes need is removed.
 // Everything is as before once the clock is right, and what was recorded meanwhile is deleted as the problem says.
 func TestASingleClockJumps(t *testing.T) {
-	settlesAndComesBack := func(prepare func(f *fleet)) func(f *fleet) error {
+	settlesAndComesBack := func(jump, prepare func(f *fleet)) func(f *fleet) error {
 		return func(f *fleet) error {
-			active := f.d.Signer.Active
-			jumps(f)
+			active, before := f.d.Signer.Active, f.now
+			jump(f)
 			if prepare != nil {
 				prepare(f)
 			}
@@ -53,7 +64,7 @@ func TestASingleClockJumps(t *testing.T) {
 				}
 				f.perform(&actions[0])
 			}
-			f.now = f.now.Add(-20 * years)
+			f.now = before.Add(2 * time.Hour)
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -76,8 +87,9 @@ func TestASingleClockJumps(t *testing.T) {
 		}
 	}
 	tellAll(t, []story{
-		{name: "everything has expired by it", former: forgetsLooks, tell: settlesAndComesBack(nil)},
-		{name: "leaves and bundle are lost besides", former: forgetsLooks, tell: settlesAndComesBack(func(f *fleet) {
+		{name: "everything has expired by it", former: forgetsLooks, tell: settlesAndComesBack(jumps, nil)},
+		{name: "everything expires after it", former: forgetsLooks, tell: settlesAndComesBack(jumpsBeforeTheEnd, nil)},
+		{name: "leaves and bundle are lost besides", former: forgetsLooks, tell: settlesAndComesBack(jumps, func(f *fleet) {
 			for _, name := range f.names() {
 				deleteLeaf(name)(&f.d)
 			}

@@ -132,6 +132,6 @@ func futureIgnored(d *trust.Domain, now time.Time) {
 func waiverForEver(d *trust.Domain, _ time.Time) {
 	d.Waivers = slices.Clone(d.Waivers)
 	for i := range d.Waivers {
-		d.Waivers[i].RotatedFrom = trust.RotatedFrom(d)
+		d.Waivers[i].Rotation = trust.RotationOf(d)
 	}
 }

@@ -101,7 +101,7 @@ func (w *world) runsSomewhere(member string) bool {
 func (w *world) waive(d *trust.Domain, m membership) bool {
 	name := record.WaiverName(m.domain, m.party, m.member)
 	waiver := &trust.Waiver{Party: m.party, Member: m.member, Reason: "it cannot run", By: "somebody", Expires: w.clock.now().Add(30 * 24 * time.Hour),
-		RotatedFrom: trust.RotatedFrom(d)}
+		Rotation: trust.RotationOf(d)}
 	if w.inForce(name, waiver) || trust.CheckWaiver(d, waiver, w.clock.now()) != nil {
 		return false
 	}
@@ -119,7 +119,7 @@ func (w *world) waive(d *trust.Domain, m membership) bool {
 // inForce reports whether there is such a waiver already.
 func (w *world) inForce(name string, waiver *trust.Waiver) bool {
 	r := w.api.latest().Records[name]
-	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now()) && r.Said.Waiver.RotatedFrom == waiver.RotatedFrom
+	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now()) && r.Said.Waiver.Rotation == waiver.Rotation
 }
 
 // takesBackWaivers ends the waivers of a member that runs again in this rotation. Those of a former rotation stay.
@@ -127,7 +127,7 @@ func (w *world) takesBackWaivers(p *process) {
 	for _, m := range p.memberships() {
 		name := record.WaiverName(m.domain, m.party, m.member)
 		r := w.api.latest().Records[name]
-		if d := w.domain(m.domain); r != nil && (r.Said == nil || d == nil || r.Said.Waiver.RotatedFrom == trust.RotatedFrom(d)) {
+		if d := w.domain(m.domain); r != nil && (r.Said == nil || d == nil || r.Said.Waiver.Rotation == trust.RotationOf(d)) {
 			w.say("somebody takes the waiver of %s back", m.member)
 			w.api.deleteRecord(name)
 		}

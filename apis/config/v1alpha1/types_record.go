@@ -264,6 +264,10 @@ type RecordedWaiver struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotatedFrom string `json:"rotatedFrom,omitempty"`
+	// rotatedTo is the fingerprint of the CA that the rotation introduces. Empty if none was in flight.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RotatedTo string `json:"rotatedTo,omitempty"`
 	// waivedBy is the user who made the waiver.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -357,7 +361,8 @@ type RecordedRefusal struct {
 // off, it also records by how much. The controller then does nothing in the trust domain.
 type RecordedClock struct {
 	// lookedAt is when the controller last assessed the trust domain, written twice a day. A certificate whose end is
-	// much later may still be in use, even if it has expired by the clock.
+	// much later may still be in use, even if it has expired by the clock. If days pass without a look, as when the
+	// clock jumps, it stays until all CAs and leaves from before were replaced.
 	// +optional
 	LookedAt *metav1.Time `json:"lookedAt,omitempty"`
 	// skewSeconds is how far the clock of the controller is ahead of the clocks of the API server and of the

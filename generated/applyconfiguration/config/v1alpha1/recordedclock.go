@@ -16,7 +16,8 @@ import (
 // off, it also records by how much. The controller then does nothing in the trust domain.
 type RecordedClockApplyConfiguration struct {
 	// lookedAt is when the controller last assessed the trust domain, written twice a day. A certificate whose end is
-	// much later may still be in use, even if it has expired by the clock.
+	// much later may still be in use, even if it has expired by the clock. If days pass without a look, as when the
+	// clock jumps, it stays until all CAs and leaves from before were replaced.
 	LookedAt *v1.Time `json:"lookedAt,omitempty"`
 	// skewSeconds is how far the clock of the controller is ahead of the clocks of the API server and of the
 	// kubelets. Negative if it is behind. Zero if nothing is held because of it.

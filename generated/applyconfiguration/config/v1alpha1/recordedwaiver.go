@@ -22,6 +22,8 @@ type RecordedWaiverApplyConfiguration struct {
 	Expires *v1.Time `json:"expires,omitempty"`
 	// rotatedFrom is the fingerprint of the CA that is active when the rotation begins. Empty if there is none.
 	RotatedFrom *string `json:"rotatedFrom,omitempty"`
+	// rotatedTo is the fingerprint of the CA that the rotation introduces. Empty if none was in flight.
+	RotatedTo *string `json:"rotatedTo,omitempty"`
 	// waivedBy is the user who made the waiver.
 	WaivedBy *string `json:"waivedBy,omitempty"`
 }
@@ -69,6 +71,14 @@ func (b *RecordedWaiverApplyConfiguration) WithExpires(value v1.Time) *RecordedW
 // If called multiple times, the RotatedFrom field is set to the value of the last call.
 func (b *RecordedWaiverApplyConfiguration) WithRotatedFrom(value string) *RecordedWaiverApplyConfiguration {
 	b.RotatedFrom = &value
+	return b
+}
+
+// WithRotatedTo sets the RotatedTo field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotatedTo field is set to the value of the last call.
+func (b *RecordedWaiverApplyConfiguration) WithRotatedTo(value string) *RecordedWaiverApplyConfiguration {
+	b.RotatedTo = &value
 	return b
 }
 
