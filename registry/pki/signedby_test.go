@@ -6,6 +6,7 @@ package pki
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"math/big"
 	"sync"
 	"testing"
@@ -67,6 +68,45 @@ func TestSignedBy(t *testing.T) {
 				if got := test.cert.SignedBy(test.ca); got != test.want {
 					t.Errorf("SignedBy = %t, want %t", got, test.want)
 				}
+			}
+		})
+	}
+}
+
+// TestIdentifies: of two CAs with one name and key, OpenSSL takes the one with the identifier and the serial number that
+// a certificate names, as far as both have them.
+func TestIdentifies(t *testing.T) {
+	key := newECKey(t)
+	root := forgePair(t, key, nil)
+	renewed := forge(t, key, nil, func(c *x509.Certificate) { c.SerialNumber = big.NewInt(2) })
+	another := forge(t, key, nil, func(c *x509.Certificate) { c.SubjectKeyId = []byte("another") })
+	leaf := func(id string, serial *big.Int) *Certificate {
+		return forge(t, newECKey(t), root, func(c *x509.Certificate) {
+			c.IsCA, c.SubjectKeyId = false, nil
+			value := must(asn1.Marshal(struct {
+				KeyID  []byte   `asn1:"optional,omitempty,tag:0"`
+				Serial *big.Int `asn1:"optional,tag:2"`
+			}{[]byte(id), serial}))
+			c.ExtraExtensions = []pkix.Extension{{Id: oidAuthorityKeyID(), Value: value}}
+		})
+	}
+	for name, tt := range map[string]struct {
+		cert, ca *Certificate
+		want     bool
+	}{
+		"the identifier":                    {leaf("own", nil), root.Certificate, true},
+		"the identifier, another serial":    {leaf("own", nil), renewed, true},
+		"another identifier":                {leaf("own", nil), another, false},
+		"the serial":                        {leaf("", big.NewInt(1)), root.Certificate, true},
+		"the serial of the former":          {leaf("", big.NewInt(1)), renewed, false},
+		"both":                              {leaf("own", big.NewInt(1)), root.Certificate, true},
+		"both, of the former":               {leaf("own", big.NewInt(1)), renewed, false},
+		"both, of one with another id":      {leaf("own", big.NewInt(1)), another, false},
+		"the identifier of one without any": {leaf("own", nil), stripID(another), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.cert.Identifies(tt.ca); got != tt.want {
+				t.Errorf("%t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -121,6 +121,8 @@ func single(member string) Verdict {
 func (o Observation) assessTwo(m *Member) Verdict {
 	other := o.others(m)[0]
 	switch {
+	case m.Healthy && other.Healthy && !o.Confirmed:
+		return unsafe(ReasonQuorumAtRisk, "both members are healthy, but the list of members could not be read linearizably; look again")
 	case m.Healthy && other.Healthy:
 		return safe(ReasonInterruption, fmt.Sprintf("both members are healthy; while %s restarts, nothing can be written", m.display()))
 	case m.Healthy:

@@ -41,6 +41,7 @@ func TestAssess(t *testing.T) {
 			"b", quorum.ReasonQuorumAtRisk, "no vote"},
 
 		{"two: both healthy", automatic, cluster("hh"), "a", quorum.ReasonInterruption, "nothing can be written"},
+		{"two: both healthy, the list is not confirmed", automatic, unconfirmed(cluster("hh")), "a", quorum.ReasonQuorumAtRisk, "could not be read linearizably"},
 		{"two: configured", two, cluster("hh"), "b", quorum.ReasonInterruption, ""},
 		{"two: configured as one", one, cluster("hh"), "a", quorum.ReasonStrategyMismatch, "TwoNode does"},
 		{"two: configured as many", many, cluster("hh"), "a", quorum.ReasonStrategyMismatch, "TwoNode does"},
