@@ -5,6 +5,7 @@ package rotation
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -22,6 +23,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
@@ -35,8 +37,9 @@ type wayOut struct {
 	// resting is true.
 	begin   func(*guarded)
 	resting bool
-	// person makes the edits of the page.
+	// person makes the edits of the page. also are other edits that the page names, each enough by itself.
 	person func(*guarded)
+	also   map[string]func(*guarded)
 }
 
 // byThemselves are the reasons that need no person, or are no state of a domain, each with its explanation.
@@ -54,9 +57,15 @@ var byThemselves = map[trust.Reason]string{
 	trust.ReasonChosenTwice:    "nothing waits for it",
 	trust.ReasonRestartHeld:    "TestHolds of controller/rollout/workload",
 	trust.ReasonOutlived:       "TestControllerGoesOnFromRecovery of controller/recovery",
+
+	inventory.ReasonOperationRefused: "TestOperate of controller/secrets",
+	inventory.ReasonNodesUnknown:     "it is the right that is missing: TestNodesWithoutRights of registry/view/inventory",
+	inventory.ReasonInvalidStatus:    "the controller rewrites it",
+	inventory.ReasonNoClass:          "the owner of a class: TestClassOfARollout of registry/view/inventory",
+	inventory.ReasonClassRefuses:     "the owner of a class: TestClassOfARollout of registry/view/inventory",
 }
 
-// TestWaysOut tests each row of the table in docs/known-issues.md. The state lasts without a person, the webhook
+// TestWaysOut tests each row of the tables in docs/known-issues.md. The state lasts without a person, the webhook
 // admits every edit of the person, and then the state ends.
 func TestWaysOut(t *testing.T) {
 	ways := waysOut()
@@ -67,40 +76,42 @@ func TestWaysOut(t *testing.T) {
 		}
 	}
 	for reason, way := range ways {
-		t.Run(string(reason), func(t *testing.T) {
-			config := webConfig
-			if way.config != "" {
-				config = way.config
-			}
-			w := newWorld(t, config)
-			for _, node := range []*corev1.Node{node("n1", "10.0.0.1"), node("n2", "10.0.0.2")} {
-				w.putNode(node)
-			}
-			w.clocks = &clocks{}
-			c := w.controller()
-			c.skew = w.clocks
-			w.settle(c)
-			g := guard(w)
-			way.begin(g)
-			w.spin(c, time.Minute)
-			if !way.resting {
-				requestRotation(w)
-			}
-			w.spin(c, 20*time.Minute)
-			if !w.waitsFor(reason) {
-				t.Fatalf("it does not come about: %+v", c.assess(w.domain(), w.clock.Now()))
-			}
-			way.person(g)
-			w.spin(c, 2*lastRefusedRetry)
-			a := c.assess(w.domain(), w.clock.Now())
-			if a.Stage != trust.Stable || len(a.Blockers)+len(a.Problems) > 0 {
-				t.Errorf("after what a person did it is %s, blockers %+v, problems %+v", a.Stage, a.Blockers, a.Problems)
-			}
-		})
+		t.Run(string(reason), func(t *testing.T) { way.walk(t, reason, way.person) })
+		for name, person := range way.also {
+			t.Run(string(reason)+", "+name, func(t *testing.T) { way.walk(t, reason, person) })
+		}
 	}
 }
 
-// tableOfReasons returns the reasons in docs/known-issues.md for which a rotation waits.
+func (way *wayOut) walk(t *testing.T, reason trust.Reason, person func(*guarded)) {
+	t.Helper()
+	w := newWorld(t, cmp.Or(way.config, webConfig))
+	for _, node := range []*corev1.Node{node("n1", "10.0.0.1"), node("n2", "10.0.0.2")} {
+		w.putNode(node)
+	}
+	w.clocks = &clocks{}
+	c := w.controller()
+	c.skew = w.clocks
+	w.settle(c)
+	g := guard(w)
+	way.begin(g)
+	w.spin(c, time.Minute)
+	if !way.resting {
+		requestRotation(w)
+	}
+	w.spin(c, 20*time.Minute)
+	if !w.waitsFor(reason) {
+		t.Fatalf("it does not come about: %+v", c.assess(w.domain(), w.clock.Now()))
+	}
+	person(g)
+	w.spin(c, 2*lastRefusedRetry)
+	a := c.assess(w.domain(), w.clock.Now())
+	if problems := w.Namespace(testNamespace).Problems; a.Stage != trust.Stable || len(a.Blockers)+len(a.Problems)+len(problems) > 0 {
+		t.Errorf("after what a person did it is %s, blockers %+v, problems %+v %+v", a.Stage, a.Blockers, a.Problems, problems)
+	}
+}
+
+// tableOfReasons returns the reasons in docs/known-issues.md for which a rotation waits, and of configurations.
 func tableOfReasons(t *testing.T) []trust.Reason {
 	t.Helper()
 	page, err := os.Open("../../docs/known-issues.md")
@@ -114,11 +125,11 @@ func tableOfReasons(t *testing.T) []trust.Reason {
 		if heading, ok := strings.CutPrefix(lines.Text(), "## "); ok {
 			section = heading
 		}
-		if found := row.FindStringSubmatch(lines.Text()); found != nil && section == "A rotation waits" {
+		if found := row.FindStringSubmatch(lines.Text()); found != nil && (section == "A rotation waits" || section == "A configuration has a problem") {
 			out = append(out, trust.Reason(found[1]))
 		}
 	}
-	if len(out) < 20 {
+	if !slices.Contains(out, trust.ReasonAnchorNotLoaded) || !slices.Contains(out, inventory.ReasonInvalidRecord) {
 		t.Fatalf("the table has the reasons %v", out)
 	}
 	return out
@@ -126,8 +137,9 @@ func tableOfReasons(t *testing.T) []trust.Reason {
 
 func (w *world) waitsFor(reason trust.Reason) bool {
 	a := trust.Assess(w.domain(), w.clock.Now())
+	problems := slices.Concat(a.Problems, w.Namespace(testNamespace).Problems)
 	return slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == reason }) ||
-		slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == reason })
+		slices.ContainsFunc(problems, func(p trust.Problem) bool { return p.Reason == reason })
 }
 
 func waysOut() map[trust.Reason]wayOut {
@@ -141,6 +153,10 @@ func waysOut() map[trust.Reason]wayOut {
 // waysOfMembers are the ways out for members without the needed evidence, for clocks and for writes.
 func waysOfMembers() map[trust.Reason]wayOut {
 	reloads := func(g *guarded) { g.reports = nil }
+	waived := map[string]func(*guarded){"waived": func(g *guarded) {
+		g.waive("clients", "a")
+		g.waive("servers", "servers")
+	}}
 	stuck := func(g *guarded) {
 		ca := g.domain().Signer.Active.Fingerprint
 		g.reports = func(_ *trust.Party, o *trust.Observation) bool {
@@ -155,7 +171,7 @@ func waysOfMembers() map[trust.Reason]wayOut {
 				g.clock.Step(2 * time.Hour)
 				g.reports = func(*trust.Party, *trust.Observation) bool { return false }
 			},
-			person: reloads,
+			person: reloads, also: waived,
 		},
 		trust.ReasonLeafNotPresented: {
 			begin: func(g *guarded) {
@@ -203,7 +219,7 @@ func waysOfMembers() map[trust.Reason]wayOut {
 				g.clock.Step(20 * 365 * 24 * time.Hour)
 				g.reports = func(*trust.Party, *trust.Observation) bool { return false }
 			},
-			person: reloads,
+			person: reloads, also: waived,
 		},
 		trust.ReasonWriteRefused: {
 			begin: func(g *guarded) {
@@ -260,8 +276,48 @@ func waysOfConfigurations() map[trust.Reason]wayOut {
 				g.put(cfg)
 			},
 			person: func(g *guarded) { g.admitted(g.secret(clientLeaf), nil) },
+			also:   map[string]func(*guarded){"named again": func(g *guarded) { g.admitted(g.configuration(), configuration(g.t, webConfig)) }},
+		},
+		inventory.ReasonInvalidConfiguration: {
+			resting: true,
+			begin: func(g *guarded) {
+				other := claimant(g.t)
+				other.Spec.TrustDomains[0].Leaves = append(other.Spec.TrustDomains[0].Leaves, other.Spec.TrustDomains[0].Leaves[0])
+				g.put(other)
+			},
+			person: func(g *guarded) { g.put(claimant(g.t)) },
+		},
+		inventory.ReasonConflictingClaim: {
+			resting: true,
+			begin: func(g *guarded) {
+				other := claimant(g.t)
+				other.Spec.TrustDomains[0].Bundle.ConfigMapName = bundleName
+				g.put(other)
+			},
+			person: func(g *guarded) { g.put(claimant(g.t)) },
+		},
+		inventory.ReasonInvalidRecord: {
+			resting: true,
+			begin: func(g *guarded) {
+				g.put(&configv1alpha1.RotationRecord{
+					ObjectMeta: metav1.ObjectMeta{Name: "waiver.web.clients.a"},
+					Spec:       configv1alpha1.RotationRecordSpec{TrustDomain: "web", Kind: configv1alpha1.RecordWaiver},
+				})
+			},
+			person: func(g *guarded) {
+				for _, r := range g.records("Waiver") {
+					g.drop(r)
+				}
+			},
 		},
 	}
+}
+
+// claimant is another configuration, with objects of its own.
+func claimant(t testing.TB) *configv1alpha1.RotationConfiguration {
+	t.Helper()
+	text, _, _ := strings.Cut(strings.ReplaceAll(webConfig, "web", "other"), "  aggregate:")
+	return configuration(t, text)
 }
 
 // waysOfObjects are the ways out for objects that were broken without the webhook.
@@ -361,6 +417,22 @@ func (w *world) putNode(n *corev1.Node) {
 	if err := w.api.Put(n); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// waive waives a member as the API does.
+func (g *guarded) waive(party, member string) {
+	g.t.Helper()
+	waiver := &trust.Waiver{
+		Party: party, Member: member, Reason: "it is gone", By: "jane", Expires: g.clock.Now().Add(24 * time.Hour), Rotation: trust.RotationOf(g.domain()),
+	}
+	if err := trust.CheckWaiver(g.domain(), waiver, g.clock.Now()); err != nil {
+		g.t.Fatal(err)
+	}
+	made, err := record.OfWaiver(testNamespace, "web", waiver)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.put(made)
 }
 
 // admitted makes an edit that the webhook must allow.
