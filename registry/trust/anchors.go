@@ -132,17 +132,21 @@ func (a *roster) bareOf(ca *pki.Certificate) []Blocker {
 	var out []Blocker
 	for i := range a.d.Leaves {
 		if l := &a.d.Leaves[i]; a.lacksAnchor(l, ca) {
-			out = append(out, Blocker{
-				Object: secret(l.Name), Reason: ReasonAnchorNotLoaded, Message: "does not have " + ca.Subject + " under ca.crt yet",
-			})
+			message := "does not have " + ca.Subject + " under ca.crt yet"
+			if !a.copiesAnchors(l) {
+				message += ", and is not written as it is: repair it, or delete it to have it made anew"
+			}
+			out = append(out, Blocker{Object: secret(l.Name), Reason: ReasonAnchorNotLoaded, Message: message})
 		}
 	}
 	return out
 }
 
-// lacksAnchor reports whether the Secret of a leaf lacks an anchor that it must have.
+// lacksAnchor reports whether the Secret of a leaf lacks an anchor that it must have. A Secret that cannot be written
+// holds up next alone: what is in use must not wait for it.
 func (a *roster) lacksAnchor(l *Leaf, ca *pki.Certificate) bool {
-	return a.copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, ca.Equal)
+	must := a.copiesAnchors(l) || same(ca, a.d.Signer.Next) && a.hasAnchors(l)
+	return must && !slices.ContainsFunc(l.Anchors, ca.Equal)
 }
 
 // misfitsOf returns those of a CA that need not be in a slot.

@@ -97,6 +97,30 @@ func TestRepeatedAnchors(t *testing.T) {
 	}
 }
 
+// heldBy fails unless the Secret of a leaf, and nothing else, holds next until it is cured.
+func heldBy(w *world, l *Leaf, cure func()) error {
+	for range 6 {
+		w.settle()
+		w.reloadAll()
+	}
+	a := w.assess()
+	if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Object == secret(l.Name) && strings.Contains(b.Message, "not written as it is") }) {
+		return fmt.Errorf("blockers %v", a.Blockers)
+	}
+	if slices.ContainsFunc(w.d.Bundle.Anchors, w.d.Signer.Next.Equal) {
+		return errors.New("the bundle has next, and a Secret lacks it")
+	}
+	cure()
+	for range 12 {
+		w.settle()
+		w.reloadAll()
+	}
+	if a := w.assess(); a.Stage != Stable {
+		return fmt.Errorf("no end: %s", outline(a))
+	}
+	return nil
+}
+
 // TestAnchorsBesideAreHeldTo: ca.crt is changed past the guard.
 func TestAnchorsBesideAreHeldTo(t *testing.T) {
 	nextOf := func(w *world) *pki.Certificate { return w.d.Signer.Next }
@@ -121,13 +145,28 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 			}
 			return nil
 		}},
-		{"one that nobody can write holds nothing up", func(w *world) error {
-			publishedNext(w)
-			w.reloadAll()
-			without(w, "client-a", nextOf(w))
+		{"one that cannot be written holds next until it is made anew", func(w *world) error {
+			w.request("test")
+			w.perform(&w.assess().Actions[0])
+			l := w.leaf("client-a")
+			l.Immutable = true
+			return heldBy(w, l, func() { l.Immutable = false })
+		}},
+		{"one that cannot be read holds next until it is made anew", func(w *world) error {
+			w.request("test")
+			w.perform(&w.assess().Actions[0])
+			l := w.leaf("client-a")
+			l.Problem, l.Certificate = &Problem{Object: "Secret/client-a", Reason: ReasonUnparsable, Message: "no PEM"}, nil
+			return heldBy(w, l, func() { deleteLeaf("client-a")(&w.d) })
+		}},
+		{"one that cannot be written does not hold what is in use", func(w *world) error {
+			active := w.d.Signer.Active
+			deleteBundle(&w.d)
+			without(w, "client-a", active)
 			w.leaf("client-a").Immutable = true
-			if actions := w.assess().Actions; slices.ContainsFunc(actions, func(x Action) bool { return x.Kind == UpdateLeafAnchors }) {
-				return fmt.Errorf("actions %v", actions)
+			w.settle()
+			if !slices.ContainsFunc(w.d.Bundle.Anchors, active.Equal) {
+				return errors.New("the bundle is not rebuilt")
 			}
 			return nil
 		}},

@@ -380,8 +380,12 @@ func (a *roster) rostered(leaf string) bool {
 // needs none: no verifier uses it. A leaf that the configuration no longer names keeps them while a member that
 // presents it counts, as that may restart with them.
 func (a *roster) copiesAnchors(l *Leaf) bool {
-	named := !l.Unnamed || a.held[l.Name] && !l.Unadopted()
-	return named && len(l.Anchors) > 0 && l.Certificate != nil && l.Problem == nil && unwritable("", &l.Object) == nil
+	return a.hasAnchors(l) && l.Certificate != nil && l.Problem == nil && unwritable("", &l.Object) == nil
+}
+
+// hasAnchors reports whether members may verify by the anchors in the Secret of a leaf, also if it is broken.
+func (a *roster) hasAnchors(l *Leaf) bool {
+	return len(l.Anchors) > 0 && !l.Unadopted() && (!l.Unnamed || a.held[l.Name])
 }
 
 // Missing returns the members of the roster that count although the configuration does not name them. The caller
