@@ -44,6 +44,7 @@ func (w *world) noteDeath() {
 				h.dead = false
 			}
 		}
+		h.ahead = h.dead && w.ahead == decades
 	}
 }
 

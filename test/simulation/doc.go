@@ -85,7 +85,8 @@
 //
 // A cache lags for ten minutes at most: whether a leaf may be issued depends on the cached time since an anchor was
 // published. Clocks of leaders and processes are up to two minutes off, less than the five minutes by which
-// certificates are backdated. Nothing is promised of a leaf that was made while all clocks were ahead, until its time.
+// certificates are backdated. Nothing is promised of a leaf that was made while all clocks were ahead, until its time,
+// nor of one that ended within three days of a jump by decades.
 //
 // The API server is a separate store instead of test/apifake, with faults of the same names. The explorer forks the
 // server at every state, which takes a microsecond because stored objects are shared. Caches that lag are its former

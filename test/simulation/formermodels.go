@@ -72,6 +72,9 @@ func hasRunForgotten(d *trust.Domain, _ time.Time) {
 // recordedByOneClock records times by the leader's clock, however far that is behind.
 func recordedByOneClock(d *trust.Domain, _ time.Time) { d.ClockSkew = d.ClockSkew.Abs() }
 
+// alwaysLooked believes the clock, whenever the domain was last assessed.
+func alwaysLooked(d *trust.Domain, _ time.Time) { d.LookedAt = time.Time{} }
+
 // renewedAtOnce takes a written Secret for a loaded one.
 func renewedAtOnce(d *trust.Domain, _ time.Time) {
 	for i := range d.Parties {

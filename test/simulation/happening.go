@@ -28,6 +28,7 @@ const (
 	earlyLeaf      happening = "a leaf whose time has not come gets past the guard"
 	unfitNext      happening = "a next CA that may not sign all leaves gets past the guard"
 	reidentified   happening = "an active CA gets another key identifier past the guard"
+	renewedCA      happening = "an active CA is renewed with its key"
 	lostAll        happening = "everything but the records is lost"
 	recovered      happening = "expired certificates are recovered offline"
 	waived         happening = "a member is waived"
@@ -40,6 +41,7 @@ const (
 	refusedWrite   happening = "a write is refused"
 	secondProcess  happening = "a member has a second process"
 	clockJump      happening = "all clocks jump"
+	longJump       happening = "all clocks jump by decades"
 	answered       happening = "a request is answered"
 	asked          happening = "a request is made"
 	lapsed         happening = "evidence lapses in flight"
@@ -91,8 +93,8 @@ const (
 func leastOfAll() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
-		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
-		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
+		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, renewedCA: 10, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
+		refusalShown: 20, secondProcess: 100, clockJump: 100, longJump: 30, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, recordedAbsent: 20,
 	}
 	maps.Copy(out, leastOfPods())

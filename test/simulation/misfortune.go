@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
@@ -51,8 +52,38 @@ const decades = 20 * 365 * 24 * time.Hour
 func (w *world) clocksJumpBy(ahead time.Duration) {
 	w.ahead = ahead
 	w.say("all clocks jump ahead by %s", w.ahead)
-	w.counts.event(clockJump)
+	if ahead == decades {
+		w.counts.event(longJump)
+		w.noteEnding()
+	} else {
+		w.counts.event(clockJump)
+	}
 	w.pass(w.ahead)
+}
+
+// weekend is how long a domain may be unwatched without a doubt about what has expired meanwhile.
+const weekend = 3 * 24 * time.Hour
+
+// noteEnding excepts the leaves that end soon: after a jump nothing tells that they have not.
+func (w *world) noteEnding() {
+	if w.abandoned == nil {
+		w.abandoned = map[pki.Fingerprint]bool{}
+	}
+	note := func(c *pki.Certificate) {
+		if c != nil && c.Expired(w.clock.now().Add(weekend+maxOff)) {
+			w.abandoned[c.Fingerprint] = true
+		}
+	}
+	for _, p := range w.processes {
+		for _, c := range p.leaves {
+			note(c)
+		}
+	}
+	for _, d := range w.domains().Domains {
+		for i := range d.Leaves {
+			note(d.Leaves[i].Certificate)
+		}
+	}
 }
 
 func (w *world) clocksComeBack() {
@@ -70,6 +101,9 @@ func (w *world) clocksComeBack() {
 			earlier.at = v.at.Add(-w.ahead)
 			w.target.versions[i] = &earlier
 		}
+	}
+	for _, h := range w.histories {
+		h.dead, h.ahead = h.dead && !h.ahead, false
 	}
 	w.ahead, w.returned = 0, true
 }

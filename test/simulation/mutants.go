@@ -69,6 +69,10 @@ func mutants() []mutant {
 			name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock), rare: true, shape: promisers,
 			only: []string{"leader", "crash", "time"}, often: []string{"crash"}, breaks: []string{"Handshake", "TrustBeforeUse", "AnchorInUse"},
 		},
+		{
+			name: "the controller has always looked", make: believing(alwaysLooked), often: []string{"leader"},
+			only: []string{"leader", "clocks", "load", "observe", "time"}, breaks: []string{"Handshake", "TrustBeforeUse", "AnchorInUse"},
+		},
 		{name: "diverged evidence is ignored", make: believing(divergedIgnored)},
 		{name: "a member that cannot run stands against its own leaf", make: believing(idleStands)},
 		{name: "a refused write stops everything", make: acting(refusedStopsAll)},

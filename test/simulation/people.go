@@ -27,6 +27,8 @@ type edit struct {
 	// request is set for a request for a rotation or its end.
 	request *trust.Request
 	domain  string
+	// happens is counted when the edit is made, unless it is empty.
+	happens happening
 }
 
 // people makes an edit, which the guard may refuse. It reports whether there was one to make.
@@ -63,6 +65,9 @@ func (w *world) apply(e *edit) bool {
 	}
 	w.counts.edits++
 	w.say("somebody %s", e.what)
+	if e.happens != "" {
+		w.counts.event(e.happens)
+	}
 	store()
 	w.objectWritten()
 	return true

@@ -28,7 +28,8 @@ func (w *world) renewsActive(d *trust.Domain) *edit {
 	}
 	return &edit{
 		what: "renews the active CA of " + d.Signer.Name + " with its key", kind: trust.SecretKind, name: d.Signer.Name,
-		secret: func(s *corev1.Secret) bool { return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair) },
+		happens: renewedCA,
+		secret:  func(s *corev1.Secret) bool { return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair) },
 	}
 }
 

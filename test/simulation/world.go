@@ -104,7 +104,8 @@ type history struct {
 	// stable is the active CA when the domain was last Stable.
 	stable pki.Fingerprint
 	// dead says that no CA could sign and no leaf was valid: no handshake is promised until the domain is at rest.
-	dead bool
+	// ahead says that it was so only by clocks that were ahead by decades, and is promised again when they are right.
+	dead, ahead bool
 	// noted are the conditions that held after the last step, open the requests that were not answered.
 	noted map[happening]bool
 	open  []string
