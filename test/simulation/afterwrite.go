@@ -57,7 +57,7 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 	case old.Next == nil && s.Next != nil && usable(old.Active) && len(old.Previous) > 0:
 		return violated("OneRotation", "a second rotation has begun before %s was gone", old.Previous[0].Subject)
 	case old.Next != nil && s.Next == nil && !old.Next.Equal(s.Active):
-		w.counts.aborts++
+		w.noteAborted(is, old.Next)
 		// A process may still present a replaced leaf of that CA. Its anchor stays until that ends.
 		if name := w.inSecrets(is, old.Next); name != "" {
 			return violated("AnchorInUse", "%s was dropped, and Secret/%s is signed by it", old.Next.Subject, name)

@@ -65,6 +65,10 @@ func (w *world) restoresAll() bool {
 	w.say("somebody restores everything from a backup")
 	w.counts.event(restoredAll)
 	w.backup = nil
+	for _, h := range w.histories {
+		// The restored roster may be older than the abort.
+		h.aborted = nil
+	}
 	w.objectWritten()
 	for _, p := range w.processes {
 		if !p.up {

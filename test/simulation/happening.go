@@ -42,6 +42,8 @@ const (
 	secondProcess  happening = "a member has a second process"
 	clockJump      happening = "all clocks jump"
 	longJump       happening = "all clocks jump by decades"
+	aborted        happening = "a rotation is aborted"
+	endedAlone     happening = "an aborted rotation ends before anybody loads"
 	answered       happening = "a request is answered"
 	asked          happening = "a request is made"
 	lapsed         happening = "evidence lapses in flight"
@@ -94,7 +96,7 @@ func leastOfAll() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
 		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, renewedCA: 10, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
-		refusalShown: 20, secondProcess: 100, clockJump: 100, longJump: 30, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
+		refusalShown: 20, secondProcess: 100, clockJump: 100, longJump: 30, aborted: 50, endedAlone: 2, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, recordedAbsent: 20,
 	}
 	maps.Copy(out, leastOfPods())

@@ -31,6 +31,9 @@ func (w *world) rest() error {
 		return err
 	}
 	w.registers(false)
+	if err := w.restAborted(dice); err != nil {
+		return err
+	}
 	for n := range 40 {
 		if w.unguarded && n == 20 {
 			w.startOver()

@@ -106,6 +106,8 @@ type history struct {
 	// dead says that no CA could sign and no leaf was valid: no handshake is promised until the domain is at rest.
 	// ahead says that it was so only by clocks that were ahead by decades, and is promised again when they are right.
 	dead, ahead bool
+	// aborted is the last CA that an abort has dropped before it signed, or nil.
+	aborted *pki.Certificate
 	// noted are the conditions that held after the last step, open the requests that were not answered.
 	noted map[happening]bool
 	open  []string
