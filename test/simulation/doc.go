@@ -11,7 +11,7 @@
 // A member may have two processes, behind separate addresses or behind one. Evidence is recorded as in production: by
 // process, with leases, and only what a collector or a report can know. Among the events are:
 //
-//   - configurations are edited in flight, with the guard or past it;
+//   - configurations are edited in flight, with the guard or past it, and name members that do not exist;
 //   - nodes lose their labels and their objects while their processes live;
 //   - everything is restored from a backup;
 //   - all clocks jump ahead and come back;

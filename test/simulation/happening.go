@@ -37,6 +37,7 @@ const (
 	restoredOne    happening = "an object is restored"
 	restoredAll    happening = "everything is restored"
 	rosterEdit     happening = "the configuration changes who counts in flight"
+	typoUndone     happening = "a member that was named by mistake is taken out"
 	policyEdit     happening = "a policy shortens validity"
 	refusedWrite   happening = "a write is refused"
 	secondProcess  happening = "a member has a second process"
@@ -95,7 +96,7 @@ const (
 func leastOfAll() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
-		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, renewedCA: 10, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
+		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, renewedCA: 10, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, typoUndone: 3, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, longJump: 30, aborted: 50, endedAlone: 2, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, recordedAbsent: 20,
 	}

@@ -134,7 +134,11 @@ func (w *world) round() error {
 		}
 		w.observe(p)
 	}
-	if w.wrong {
+	if w.mistaken {
+		if err := w.takesNobodyOut(); err != nil {
+			return err
+		}
+	} else if w.wrong {
 		w.putsRight()
 		w.lists()
 	}
@@ -207,7 +211,7 @@ func (w *world) keys() []string {
 //   - apply lost manifests of a recovery again;
 //   - delete objects that cannot be read;
 //   - end second processes that differ from the first one;
-//   - waive members that cannot run.
+//   - waive members that cannot run, or do not exist.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
@@ -223,6 +227,7 @@ func (w *world) helpOut() {
 		w.endsWhatDiffers(a)
 		w.populates(d, a)
 		w.waivesStrangers(d, a)
+		w.waivesNobody(d, a)
 		if w.appliesManifestsAgain(d, a) {
 			continue
 		}

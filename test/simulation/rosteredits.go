@@ -36,6 +36,7 @@ func configurationEdits(pods bool) []configurationEdit {
 		{"has somebody else be probed in", (*world).probesElsewhere, true},
 		{"takes silence for life for longer in", (*world).lengthensLease, true},
 		{"lets a leaf go, by its name, of", (*world).releasesLeaf, true},
+		{"names a member that does not exist in", (*world).namesNobody, true},
 	}
 	if pods {
 		out = append(out, selectorEdits()...)
@@ -50,7 +51,7 @@ func (w *world) editsRoster() bool { return w.editsBy(configurationEdits(w.topol
 func (w *world) editsBy(edits []configurationEdit) bool {
 	at := w.dice.roll(len(w.domains().Domains), "domain")
 	d := w.domains().Domains[at]
-	if !w.rotating(d) || w.mistyped || w.topology.pods && !w.allRecorded() {
+	if !w.rotating(d) || w.mistyped || w.mistaken || w.topology.pods && !w.allRecorded() {
 		return false
 	}
 	cfg := w.api.configuration.DeepCopy()
@@ -90,7 +91,11 @@ func (w *world) guardConfiguration(name string, after *inventory.Sources) string
 	if reason := w.guard(after); reason != "" {
 		return reason
 	}
-	judged := trust.JudgeConfiguration(name, w.domains().Configured(), inventory.Build(shown(after)).Configured(), w.clock.now())
+	before := w.domains().Configured()
+	if w.unwaived {
+		before = withoutWaivers(before)
+	}
+	judged := trust.JudgeConfiguration(name, before, inventory.Build(shown(after)).Configured(), w.clock.now())
 	if found := judged.Violations; len(found) > 0 {
 		return string(found[0].Invariant) + ": " + found[0].Message
 	}
@@ -106,7 +111,7 @@ func (w *world) rotating(d *trust.Domain) bool {
 func (w *world) putsRight() {
 	w.say("somebody puts the configuration right")
 	w.api.putConfiguration(w.configuration, w.clock.now())
-	w.wrong, w.mistyped = false, false
+	w.wrong, w.mistyped, w.mistaken = false, false, false
 }
 
 // settleConfiguration corrects the configuration when a domain is at rest.

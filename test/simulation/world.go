@@ -31,7 +31,8 @@ type options struct {
 	truthful bool
 	// anyReporter and cachedPods are set only in mutants. With anyReporter the API does not check which pod a token
 	// is bound to. With cachedPods a leader uses its pod informers where it must read live.
-	anyReporter, cachedPods bool
+	// With unwaived the guard of configurations does not know of waivers.
+	anyReporter, cachedPods, unwaived bool
 	careless
 }
 
@@ -76,8 +77,9 @@ type world struct {
 	// returned says that all clocks were ahead, and are right again.
 	returned bool
 	// wrong says that the configuration is not true of the processes. unregistered are machines without a Node
-	// object.
+	// object. mistaken says that the configuration names a member that does not exist.
 	wrong        bool
+	mistaken     bool
 	unregistered []string
 	// workloads make the pods, podsMade counts them. mistyped says that a selector was wrong before a rotation
 	// began, forbidden that pods may not be listed.
@@ -235,7 +237,7 @@ func (w *world) settleProcesses() {
 				if p.Kind == trust.CABundle && w.target != nil && len(w.processesOf(m.Name)) == 0 {
 					w.settleHooks(m.Name)
 				}
-				if len(w.processesOf(m.Name)) == 0 {
+				if len(w.processesOf(m.Name)) == 0 && m.Name != nobody {
 					fresh := newProcess(m.Name, 0)
 					fresh.off = time.Duration((len(w.processes)+w.joined)%3-1) * maxOff
 					w.processes = append(w.processes, fresh)
