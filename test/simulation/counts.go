@@ -14,8 +14,9 @@ import (
 type counts struct {
 	worlds, steps, writes, handshakes, verifications   int
 	rotations, aborts, edits, refusedEdits, violations int
-	// rounds is the largest number of rounds until rest.
-	rounds int
+	// rounds is the largest number of rounds until rest, longest is what happened in them.
+	rounds  int
+	longest []string
 	// faults by kind.
 	faults map[string]int
 	// events by kind.

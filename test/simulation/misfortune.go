@@ -55,6 +55,10 @@ func (w *world) clocksJumpBy(ahead time.Duration) {
 	if ahead == decades {
 		w.counts.event(longJump)
 		w.noteEnding()
+		for _, h := range w.histories {
+			// Leaves of an earlier jump are valid again.
+			h.dead = h.dead || w.returned
+		}
 	} else {
 		w.counts.event(clockJump)
 	}

@@ -129,6 +129,9 @@ func (w *world) guard(after *inventory.Sources) string {
 		if is == nil {
 			return "the domain would be gone"
 		}
+		if w.keepsFuture && d.Signer.Present && !is.Signer.Present && fromTheFuture(trust.Assess(w.seen(d), w.clock.now())) {
+			return "the clock is in doubt"
+		}
 		if found := trust.Judge(w.seen(d), w.seen(is), w.clock.now()); len(found) > 0 {
 			return string(found[0].Invariant) + ": " + found[0].Message
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,7 @@ func simulate(t *testing.T, steps int, first uint64) {
 	}
 	t.Logf("seed %d, %.0f steps/s: %s", first, rate(total, begin), total)
 	fmt.Println("simulation: what happened:", total.report())
+	fmt.Printf("simulation: the longest way back, of %d rounds:\n  %s\n", total.rounds, strings.Join(total.longest, "\n  "))
 	if total.steps >= stepsInCI {
 		for _, text := range total.lacking(least) {
 			t.Errorf("the search proves little: %s", text)
@@ -114,8 +116,13 @@ func simulate(t *testing.T, steps int, first uint64) {
 func rate(c *counts, begin time.Time) float64 { return float64(c.steps) / time.Since(begin).Seconds() }
 
 func play(rt *rapid.T, draw func(dice) topology, c *counts) {
-	d := &rapidDice{t: rt}
-	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true, truthful: true})
+	d, most := &rapidDice{t: rt}, c.rounds
+	var lines []string
+	log := func(format string, args ...any) {
+		lines = append(lines, fmt.Sprintf(format, args...))
+		rt.Logf(format, args...)
+	}
+	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: log, judging: true, truthful: true})
 	d.resume()
 	if err != nil {
 		rt.Fatal(err)
@@ -142,5 +149,9 @@ func play(rt *rapid.T, draw func(dice) topology, c *counts) {
 		}
 	}
 	rt.Repeat(actions)
+	begin := len(lines)
 	fail(w.rest())
+	if c.rounds > most {
+		c.longest = lines[begin:]
+	}
 }

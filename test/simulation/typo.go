@@ -40,8 +40,9 @@ func (w *world) waivesNobody(d *trust.Domain, a *trust.Assessment) {
 // takesNobodyOut takes the member that does not exist out of the configuration. Once it is waived, the guard must
 // admit that.
 func (w *world) takesNobodyOut() error {
+	// A waiver is for one rotation.
 	waived := slices.ContainsFunc(w.domains().Domains, func(d *trust.Domain) bool {
-		return slices.ContainsFunc(d.Waivers, func(x trust.Waiver) bool { return x.Member == nobody })
+		return slices.ContainsFunc(d.Waivers, func(x trust.Waiver) bool { return x.Member == nobody && x.RotatedFrom == trust.RotatedFrom(d) })
 	})
 	reason := w.guardConfiguration(w.configuration.Name, configured(w.api.latest(), w.configuration))
 	switch {

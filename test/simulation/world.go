@@ -31,8 +31,9 @@ type options struct {
 	truthful bool
 	// anyReporter and cachedPods are set only in mutants. With anyReporter the API does not check which pod a token
 	// is bound to. With cachedPods a leader uses its pod informers where it must read live.
-	// With unwaived the guard of configurations does not know of waivers.
-	anyReporter, cachedPods, unwaived bool
+	// With unwaived the guard of configurations does not know of waivers. With keepsFuture the guard refuses to delete
+	// a signer while a clock is in doubt.
+	anyReporter, cachedPods, unwaived, keepsFuture bool
 	careless
 }
 
