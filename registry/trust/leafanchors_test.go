@@ -104,7 +104,9 @@ func heldBy(w *world, l *Leaf, cure func()) error {
 		w.reloadAll()
 	}
 	a := w.assess()
-	if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Object == secret(l.Name) && strings.Contains(b.Message, "not written as it is") }) {
+	if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool {
+		return b.Object == secret(l.Name) && strings.Contains(b.Message, "not written as it is")
+	}) {
 		return fmt.Errorf("blockers %v", a.Blockers)
 	}
 	if slices.ContainsFunc(w.d.Bundle.Anchors, w.d.Signer.Next.Equal) {

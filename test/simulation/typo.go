@@ -42,7 +42,7 @@ func (w *world) waivesNobody(d *trust.Domain, a *trust.Assessment) {
 func (w *world) takesNobodyOut() error {
 	// A waiver is for one rotation.
 	waived := slices.ContainsFunc(w.domains().Domains, func(d *trust.Domain) bool {
-		return slices.ContainsFunc(d.Waivers, func(x trust.Waiver) bool { return x.Member == nobody && x.RotatedFrom == trust.RotatedFrom(d) })
+		return slices.ContainsFunc(d.Waivers, func(x trust.Waiver) bool { return x.Member == nobody && x.Rotation == trust.RotationOf(d) })
 	})
 	reason := w.guardConfiguration(w.configuration.Name, configured(w.api.latest(), w.configuration))
 	switch {
