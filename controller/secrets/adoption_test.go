@@ -21,6 +21,8 @@ import (
 type shoot struct {
 	// of are the options of an authority. They tell its phase.
 	of map[string][]GenerateOption
+	// options are those of its instances.
+	options []Option
 }
 
 func rsaAuthority(name string) *kinds.CertificateSecretConfig {
@@ -65,7 +67,7 @@ var (
 // reconcile generates everything and cleans up.
 func (s *shoot) reconcile(w *world) *Instance {
 	w.Helper()
-	i := w.instance()
+	i := w.instance(s.options...)
 	for _, name := range []string{"ca", "ca-client", "ca-etcd"} {
 		w.generate(i, rsaAuthority(name), append([]GenerateOption{Persist(), Rotate(KeepOld)}, s.of[name]...)...)
 	}
@@ -137,10 +139,21 @@ func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 // completed, and a new one works.
 func TestGardenersNamespace(t *testing.T) {
 	t.Parallel()
-	for name, equal := range map[string]bool{"as it was": false, "restored, with equal times of creation": true} {
-		t.Run(name, func(t *testing.T) {
+	noRecord := []Option{WithGroupRotation(&edition.GroupRotation{}, "ca", "ca-client", "ca-etcd", "service-account-key")}
+	for _, tt := range []struct {
+		name    string
+		equal   bool
+		options []Option
+	}{
+		{name: "as it was"},
+		{name: "restored, with equal times of creation", equal: true},
+		{name: "as a group without a record", options: noRecord},
+		{name: "restored, as a group without a record", equal: true, options: noRecord},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w, s := gardenersNamespace(t, equal)
+			w, s := gardenersNamespace(t, tt.equal)
+			s.options = tt.options
 			before := w.names()
 			w.requests()
 			i := s.reconcile(w)
@@ -151,6 +164,7 @@ func TestGardenersNamespace(t *testing.T) {
 				t.Fatalf("%d steps for %d secrets; not kept are\n%s", len(i.Plan()), len(before), got)
 			}
 			w.verifies(i, "taken over")
+			s.options = nil
 			rotateFromThere(t, w, s)
 		})
 	}

@@ -24,6 +24,9 @@ func (i *Instance) create(ctx context.Context, r *request) (*corev1.Secret, erro
 	if len(former) > 0 && former[0].RotatedAfter(r.wanted.Rotation) {
 		return nil, fmt.Errorf("rotated at %s, %s: %w", r.wanted.Rotation, former[0].Name, ErrRotationBefore)
 	}
+	if i.endsUnfinished(r, former) {
+		return nil, fmt.Errorf("%s, %s: %w", former[1].Name, former[0].Name, ErrUnfinishedRotation)
+	}
 	var from *corev1.Secret
 	if len(former) == 0 && r.wanted.BundleFor == "" {
 		var err error
@@ -46,6 +49,13 @@ func (i *Instance) create(ctx context.Context, r *request) (*corev1.Secret, erro
 		return nil, fmt.Errorf("create secret %s: %w", r.object, err)
 	}
 	return i.done(created, step)
+}
+
+// endsUnfinished reports whether a new edition of a key would forget one of two that may be in use. Unlike authorities,
+// keys do not say what they were used for.
+func (i *Instance) endsUnfinished(r *request, former []*edition.Edition) bool {
+	return i.settings.rotating[r.wanted.Name] != nil && r.options.strategy == KeepOld && !r.options.ignoreOld &&
+		len(former) > 1 && !former[0].Authority
 }
 
 // prepare builds the Secret of a request, without writing it.

@@ -23,6 +23,9 @@ var (
 	// would be needed.
 	ErrRotationBefore = errors.New("the rotation that is given began before that of a newer Secret: it is an old view, or a clock was set back; " +
 		"look again, or begin a rotation now")
+	// ErrUnfinishedRotation reports a key of a group of which two editions exist where a third one would be made.
+	ErrUnfinishedRotation = errors.New("two editions exist, and a third one would end the one that others may read by: abort this rotation " +
+		"if the record of the last one is lost, or end the pods that use the former edition")
 	// ErrAmbiguousAdoption reports several Secrets that are labeled for one configuration.
 	ErrAmbiguousAdoption = errors.New("more than one Secret is labeled for this configuration: take the label from all but one")
 	// ErrForeignSecret reports that a Secret of another owner has the needed name.

@@ -46,9 +46,9 @@ func (w *world) restore(file io.Reader, by age.Identity) (edition.Plan, error) {
 }
 
 // migrated has a CA in the middle of its second rotation, and a password that is not persisted.
-func migrated(w *world) *Instance {
+func migrated(w *world, options ...Option) *Instance {
 	w.Helper()
-	i := w.instance()
+	i := w.instance(options...)
 	w.generate(i, authority("ca"), Persist(), Rotate(KeepOld))
 	w.generate(i, leaf("server", kinds.ServerCert), SignedByCA("ca"))
 	w.generate(i, password("user"))
@@ -60,8 +60,18 @@ func migrated(w *world) *Instance {
 // in one second, and those of Gardener have no number. The controller goes on where it was: the same current and old
 // authority, the same server.
 func TestExportAndRestore(t *testing.T) {
-	for name, unnumbered := range map[string]bool{"of this library": false, "of Gardener": true} {
-		t.Run(name, func(t *testing.T) {
+	noRecord := []Option{WithGroupRotation(&edition.GroupRotation{}, "ca")}
+	for _, tt := range []struct {
+		name       string
+		unnumbered bool
+		options    []Option
+	}{
+		{name: "of this library"},
+		{name: "of Gardener", unnumbered: true},
+		{name: "without the record of its phase", options: noRecord},
+		{name: "of Gardener, without the record of its phase", unnumbered: true, options: noRecord},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			from := newWorld(t)
 			migrated(from)
@@ -70,7 +80,7 @@ func TestExportAndRestore(t *testing.T) {
 				from.times["ca"] = from.clock.Now()
 				migrated(from)
 			}
-			if unnumbered {
+			if tt.unnumbered {
 				for _, secret := range from.stored() {
 					delete(secret.Labels, edition.LabelGeneration)
 					from.put(secret)
@@ -95,7 +105,7 @@ func TestExportAndRestore(t *testing.T) {
 				t.Errorf("the second restore has done %v, %v", again, err)
 			}
 			to.times["ca"] = from.times["ca"]
-			after := migrated(to)
+			after := migrated(to, tt.options...)
 			for _, class := range []GetOption{Current, Old, Bundle} {
 				was, _ := before.Get("ca", class)
 				is, found := after.Get("ca", class)

@@ -14,6 +14,8 @@ const (
 	classCurrent class = "current"
 	classOld     class = "old"
 	classBundle  class = "bundle"
+	// classSame is the edition that has signed before.
+	classSame class = "same"
 )
 
 // Current selects the edition that was generated.

@@ -103,19 +103,30 @@ func New(ctx context.Context, c clock.PassiveClock, api API, identity string, op
 	if err := checkIdentity(identity); err != nil {
 		return nil, err
 	}
-	if !i.settings.noRenewal {
+	if err := i.rotate(ctx); err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// rotate decides when the rotation of each name last began.
+func (i *Instance) rotate(ctx context.Context) error {
+	if !i.settings.noRenewal || i.settings.lacksTimes() {
 		if err := i.list(ctx); err != nil {
-			return nil, fmt.Errorf("look for secrets to renew: %w", err)
+			return fmt.Errorf("look for secrets to renew: %w", err)
 		}
-		i.rotations = edition.Rotations(i.byName(), i.settings.authorities, c.Now())
+	}
+	byName := i.byName()
+	if !i.settings.noRenewal {
+		i.rotations = edition.Rotations(byName, i.settings.authorities, i.clock.Now())
 	}
 	for name, at := range i.settings.given {
 		i.rotations[name] = edition.Rotation{Time: edition.UnixText(at)}
 	}
-	for name, at := range i.settings.rotating {
-		i.rotations[name] = edition.Rotation{Time: at}
+	for name, state := range i.settings.rotating {
+		i.rotations[name] = edition.Rotation{Time: state.Began(byName[name])}
 	}
-	return i, nil
+	return nil
 }
 
 // Identity implements Interface.

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"certrotation.dev/registry/edition"
 )
 
 // Option configures an instance.
@@ -18,8 +20,8 @@ type settings struct {
 	namespaces  []string
 	authorities bool
 	given       map[string]time.Time
-	// rotating are the times of WithGroupRotation in Unix seconds, "" for what was never rotated.
-	rotating  map[string]string
+	// rotating are the recorded states of WithGroupRotation, by name.
+	rotating  map[string]*edition.GroupRotation
 	noRenewal bool
 	planOnly  bool
 	// configuration is the RotationConfiguration that everything consents to, "" for none.
@@ -47,10 +49,20 @@ func WithSecretNamesToTimes(times map[string]time.Time) Option {
 	return func(s *settings) { s.given = maps.Clone(times) }
 }
 
-// WithoutAutomaticSecretRenewal renews nothing, and takes rotation times only from WithSecretNamesToTimes. New then
-// reads nothing.
+// WithoutAutomaticSecretRenewal renews nothing, and takes rotation times only from WithSecretNamesToTimes and
+// WithGroupRotation. New then reads nothing but for a group that has no time.
 func WithoutAutomaticSecretRenewal() Option {
 	return func(s *settings) { s.noRenewal = true }
+}
+
+// lacksTimes reports whether only the Secrets say when the rotation of a group began.
+func (s *settings) lacksTimes() bool {
+	for _, state := range s.rotating {
+		if state.LastInitiationTime == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // WithPlanOnly writes nothing: Plan returns what would have been done. New data are made in memory.

@@ -10,18 +10,15 @@ import (
 )
 
 // WithGroupRotation sets when the rotation of a group of authorities last began, by its recorded state. It has them
-// rotate in lockstep. Give the other names by WithSecretNamesToTimes.
+// rotate in lockstep. Without a record, what the Secrets say counts. Give the other names by WithSecretNamesToTimes.
 func WithGroupRotation(state *edition.GroupRotation, authorities ...string) Option {
-	began := ""
-	if at := state.LastInitiationTime; at != nil {
-		began = edition.UnixText(at.Time)
-	}
+	recorded := *state
 	return func(s *settings) {
 		if s.rotating == nil {
-			s.rotating = map[string]string{}
+			s.rotating = map[string]*edition.GroupRotation{}
 		}
 		for _, name := range authorities {
-			s.rotating[name] = began
+			s.rotating[name] = &recorded
 		}
 	}
 }
@@ -38,7 +35,7 @@ func InPhase(state *edition.GroupRotation) GenerateOption {
 // the first, and reads, verifies or accepts by all. So every replica knows a new key before the first one uses it, and
 // none forgets a key that is in use. Generate the name with InPhase before.
 //
-//	Preparing, first    old, current
+//	Preparing, first    old, current    also if the record is lost: the current one may not be known everywhere
 //	until Completing    current, old    rewrite what was written by the old one, before Prepared
 //	Completing, then    current
 func KeysInPhase(of Reader, state *edition.GroupRotation, name string) []*corev1.Secret {
@@ -50,16 +47,20 @@ func KeysInPhase(of Reader, state *edition.GroupRotation, name string) []*corev1
 	switch {
 	case !kept || state.DropsFormer():
 		return []*corev1.Secret{current}
-	case state.Prepares() && !state.KeyKnown:
+	case state.Phase == "", state.Prepares() && !state.KeyKnown:
 		return []*corev1.Secret{old, current}
 	}
 	return []*corev1.Secret{current, old}
 }
 
 // SignedInPhase signs a certificate as the phase of the authority's group needs: clients by the current authority,
-// servers by the former one until the phase Completing.
+// servers by the former one until the phase Completing. Without a record, what has signed its newest edition signs it:
+// there may be peers that trust no other.
 func SignedInPhase(state *edition.GroupRotation, ca string) GenerateOption {
-	if state.ReissuesServers() {
+	switch {
+	case state.Phase == "":
+		return SignedByCA(ca, func(s *signedBy) { s.class = classSame })
+	case state.ReissuesServers():
 		return SignedByCA(ca, UseCurrentCA)
 	}
 	return SignedByCA(ca)

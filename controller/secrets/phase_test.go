@@ -16,7 +16,10 @@ import (
 )
 
 // group are the authorities that rotate in lockstep. Each has a server and a client.
-var group = []string{"ca", "ca-etcd", "ca-kubelet"}
+var group = []string{
+	"ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "ca-kubelet", "ca-metrics-server", "ca-vpn",
+	"ca-istio-basic-auth-server",
+}
 
 // generation is what one reconciliation deploys, by authority.
 type generation map[string]struct{ server, client, bundle *corev1.Secret }
@@ -29,8 +32,8 @@ func (w *world) inLockstep(state *edition.GroupRotation) generation {
 	for _, ca := range group {
 		w.generate(i, authority(ca), InPhase(state))
 		of := out[ca]
-		of.server = w.generate(i, leaf(ca+"-server", kinds.ServerCert), SignedInPhase(state, ca))
-		of.client = w.generate(i, leaf(ca+"-client", kinds.ClientCert), SignedInPhase(state, ca))
+		of.server = w.generate(i, leaf("server-of-"+ca, kinds.ServerCert), SignedInPhase(state, ca))
+		of.client = w.generate(i, leaf("client-of-"+ca, kinds.ClientCert), SignedInPhase(state, ca))
 		of.bundle, _ = i.Get(ca)
 		out[ca] = of
 	}
@@ -50,7 +53,7 @@ func (w *world) trusts(bundle, leaf *corev1.Secret) bool {
 	return err == nil
 }
 
-// TestPhasesOfAGroup: three authorities rotate in lockstep, twice, and abort a third rotation. Servers are restarted
+// TestPhasesOfAGroup: the nine authorities of a shoot rotate in lockstep, twice, and abort a third rotation. Servers are restarted
 // before clients, and reach the clients of the reconciliation before. Once the first phase is over, the order does not
 // matter.
 func TestPhasesOfAGroup(t *testing.T) {
@@ -152,30 +155,39 @@ func TestSignedInAnAbort(t *testing.T) {
 	}
 }
 
-// TestKeysInPhase: keys rotate twice, and abort a third rotation. While replicas of two reconciliations run side by
-// side, each can read what the other writes.
-func TestKeysInPhase(t *testing.T) {
-	t.Parallel()
-	configs := map[string]kinds.Config{
+func keyConfigs() map[string]kinds.Config {
+	return map[string]kinds.Config{
 		"service-account-key": &kinds.RSASecretConfig{Name: "service-account-key", Bits: 2048},
 		"encryption-key":      &kinds.ETCDEncryptionKeySecretConfig{Name: "encryption-key", SecretLength: 32},
 		"static-token":        &kinds.StaticTokenSecretConfig{Name: "static-token", Tokens: map[string]kinds.TokenConfig{"health": {Username: "health-check", UserID: "health-check"}}},
 	}
-	for name, config := range configs {
+}
+
+// keys reconciles a key in a phase, and returns the editions that programs have.
+func (w *world) keys(config kinds.Config, state *edition.GroupRotation) []string {
+	w.Helper()
+	i := w.instance(WithGroupRotation(state, config.GetName()))
+	w.generate(i, config, InPhase(state))
+	var out []string
+	for _, secret := range KeysInPhase(i, state, config.GetName()) {
+		out = append(out, secret.Name)
+	}
+	w.cleanup(i)
+	return out
+}
+
+// TestKeysInPhase: keys rotate twice, and abort a third rotation. While replicas of two reconciliations run side by
+// side, each can read what the other writes. That holds also if the record of the phase is lost.
+func TestKeysInPhase(t *testing.T) {
+	t.Parallel()
+	for name, config := range keyConfigs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, state := newWorld(t), edition.GroupRotation{}
 			of := edition.Circumstances{Settled: true}
 			deploy := func() []string {
 				w.pass(time.Hour)
-				i := w.instance(WithGroupRotation(&state, name))
-				w.generate(i, config, InPhase(&state))
-				var out []string
-				for _, secret := range KeysInPhase(i, &state, name) {
-					out = append(out, secret.Name)
-				}
-				w.cleanup(i)
-				return out
+				return w.keys(config, &state)
 			}
 			before := deploy()
 			first, handedOut, aborted := before[0], "", false
@@ -207,6 +219,9 @@ func TestKeysInPhase(t *testing.T) {
 				}
 				if !slices.Contains(after, before[0]) || !slices.Contains(before, after[0]) {
 					t.Errorf("%s: one replica has %q, the next one %q", state.Phase, before, after)
+				}
+				if lost := w.keys(config, &edition.GroupRotation{}); !slices.Contains(lost, after[0]) || !slices.Contains(after, lost[0]) {
+					t.Errorf("%s: one replica has %q, and %q after the loss of the record", state.Phase, after, lost)
 				}
 				before = after
 			}

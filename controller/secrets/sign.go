@@ -28,10 +28,8 @@ func (i *Instance) sign(ctx context.Context, r *request) error {
 		return fmt.Errorf("signing CA %q: %w", by.name, err)
 	}
 	signer := of.current
-	if old := of.old; old != nil && by.wantsOld(certificateOf(r.config).CertType) {
-		if edition.Of(old).Signs(i.clock.Now()) {
-			signer = old
-		}
+	if old := of.old; old != nil && edition.Of(old).Signs(i.clock.Now()) && i.wantsOld(r, of) {
+		signer = old
 	}
 	authority, err := i.authority(ctx, by.name, signer)
 	if err != nil {
@@ -41,6 +39,22 @@ func (i *Instance) sign(ctx context.Context, r *request) error {
 	r.wanted.Signer = edition.DataChecksum(signer.Data)
 	r.provisional = i.settings.planOnly && signer.UID == ""
 	return nil
+}
+
+// wantsOld reports whether the old CA of a signer signs what is requested.
+func (i *Instance) wantsOld(r *request, signer *entry) bool {
+	by := r.options.signer
+	if by.class == classSame {
+		for _, e := range slices.Backward(i.byName()[r.wanted.Name]) {
+			switch {
+			case edition.Of(signer.current).Signed(e):
+				return false
+			case edition.Of(signer.old).Signed(e):
+				return true
+			}
+		}
+	}
+	return by.wantsOld(certificateOf(r.config).CertType)
 }
 
 // wantsOld reports whether the old CA, while there is one, signs a certificate of this type.
@@ -95,10 +109,10 @@ func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
 
 // currentLast puts the edition of the recorded rotation of a group last. It is not the newest one after an abort.
 func (i *Instance) currentLast(name string, of []*edition.Edition) {
-	at, grouped := i.settings.rotating[name]
-	if !grouped {
+	if i.settings.rotating[name] == nil {
 		return
 	}
+	at := i.rotations[name].Time
 	slices.SortStableFunc(of, func(a, b *edition.Edition) int {
 		current := func(e *edition.Edition) int {
 			if e.Labels[edition.LabelLastRotationInitiationTime] == at {

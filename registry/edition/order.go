@@ -75,6 +75,23 @@ func NextNumber(of []*Edition) string {
 	return strconv.FormatInt(most+1, 10)
 }
 
+// Began returns when the last rotation of a name of the group began, in Unix seconds, "" for never. of are its editions,
+// oldest first. They say it if no time is recorded, as a new edition would replace what is in use:
+//
+//	no record      it was never rotated, or the record is lost: the newest edition counts
+//	after an abort of the first recorded rotation, the oldest counts: the one before it
+func (r *GroupRotation) Began(of []*Edition) string {
+	switch {
+	case r.LastInitiationTime != nil:
+		return UnixText(r.LastInitiationTime.Time)
+	case len(of) == 0:
+		return ""
+	case r.Phase == "":
+		return of[len(of)-1].Labels[LabelLastRotationInitiationTime]
+	}
+	return of[0].Labels[LabelLastRotationInitiationTime]
+}
+
 // Rotation is the state of a name's rotations.
 type Rotation struct {
 	// Time is when the last one began, in Unix seconds, "" for never.

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/test/property"
@@ -232,5 +233,39 @@ func TestKept(t *testing.T) {
 	}
 	if !newest.Signs(noon) {
 		t.Error("a valid one does not sign")
+	}
+}
+
+// TestBegan: without a time, the editions say when the rotation of a group began.
+func TestBegan(t *testing.T) {
+	rotated := func(times ...string) []*Edition {
+		var out []*Edition
+		for _, at := range times {
+			out = append(out, &Edition{Labels: map[string]string{LabelLastRotationInitiationTime: at}})
+		}
+		return out
+	}
+	at := metav1.Unix(300, 0)
+	for _, tt := range []struct {
+		name  string
+		state GroupRotation
+		of    []*Edition
+		want  string
+	}{
+		{name: "recorded", state: GroupRotation{Phase: Completed, LastInitiationTime: &at}, of: rotated("", "100"), want: "300"},
+		{name: "nothing there"},
+		{name: "never rotated", of: rotated("")},
+		{name: "the record is lost", of: rotated("", "100", "200"), want: "200"},
+		{name: "an abort of the first rotation", state: GroupRotation{Phase: Completing}, of: rotated("", "100")},
+		{name: "after an abort of the first rotation", state: GroupRotation{Phase: Completed}, of: rotated("")},
+		{name: "an abort after the record was lost", state: GroupRotation{Phase: Completing}, of: rotated("100", "200"), want: "100"},
+		{name: "a name that was added in an aborted rotation", state: GroupRotation{Phase: Completed}, of: rotated("100"), want: "100"},
+		{name: "an abort, with nothing there", state: GroupRotation{Phase: Completing}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.state.Began(tt.of); got != tt.want {
+				t.Errorf("it began at %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
