@@ -64,12 +64,12 @@ type program struct {
 // TestSecretsOfAController: a controller rotates its CA with controller/secrets, in the two phases of Gardener, on a
 // real API server with eight replicas at once. Servers and clients that run with the Secrets of two phases reach each
 // other in the order of docs/secrets.md. In one step, as in Gardener, a client that is restarted before its server
-// refuses it.
+// refuses it: first by handshakes of chosen pairs, then by the handshakes of running programs.
 func TestSecretsOfAController(t *testing.T) {
 	t.Parallel()
 	w := newSecretsWorld(t)
 	state, of := edition.GroupRotation{}, edition.Circumstances{Settled: true}
-	programs := map[string]*[2]program{}
+	programs, mounted := map[string]*[2]program{}, map[string]mounts{}
 	for _, phase := range []struct {
 		name      string
 		operation edition.Operation
@@ -84,6 +84,7 @@ func TestSecretsOfAController(t *testing.T) {
 		}
 		d := w.deploy(t, &state, phase.authorities)
 		programs[phase.name] = &[2]program{w.mounted(t, d.server, d.bundle), w.mounted(t, d.client, d.bundle)}
+		mounted[phase.name] = mounts{w.volume(t, d.server, d.bundle), w.volume(t, d.client, d.bundle)}
 		state = state.Reconciled(of, time.Now())
 	}
 	for _, tt := range []struct{ server, client, want string }{
@@ -107,6 +108,7 @@ func TestSecretsOfAController(t *testing.T) {
 			t.Errorf("%s server, %s client: %s (%v), want: %s", tt.server, tt.client, got, err, tt.want)
 		}
 	}
+	testProcesses(t, w, mounted)
 }
 
 func newSecretsWorld(t *testing.T) *secretsWorld {
@@ -291,6 +293,16 @@ func (w *secretsWorld) secret(t *testing.T, name string) *corev1.Secret {
 		t.Fatal(err)
 	}
 	return secret
+}
+
+// volume returns the files of a leaf and a bundle, as the sample mtls-service reads them.
+func (w *secretsWorld) volume(t *testing.T, leaf, bundle string) map[string]string {
+	t.Helper()
+	data := w.secret(t, leaf).Data
+	return map[string]string{
+		corev1.TLSCertKey: string(data[kinds.DataKeyCertificate]), corev1.TLSPrivateKeyKey: string(data[kinds.DataKeyPrivateKey]),
+		"ca-bundle.crt": string(w.secret(t, bundle).Data[kinds.DataKeyCertificateBundle]),
+	}
 }
 
 // mounted reads the files of a pod as its program would.
