@@ -5,6 +5,7 @@ package admission
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,18 +179,41 @@ func TestReviewOperations(t *testing.T) {
 	rest := editionsWorld(t)
 	rest.config.Spec.Credentials = &configv1alpha1.Credentials{}
 	rest.config.Status.Conditions = []metav1.Condition{{Type: configv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}}
-	for operation, want := range map[string]answer{
-		"rotate-ca-start":    {},
-		"rotate-ca-complete": {Code: 422},
-		"reconcile":          {Code: 422},
+	for _, tt := range []struct {
+		operation string
+		phase     edition.Phase
+		// refused is in the message, "" if the operation is allowed.
+		refused string
+	}{
+		{operation: "rotate-ca-start"},
+		{operation: "rotate-ca-start", phase: edition.Prepared, refused: "rotate-ca-start in the phase Prepared: complete that rotation first"},
+		{operation: "rotate-ca-complete", refused: "rotate-ca-complete in the phase never rotated"},
+		{operation: "rotate-ca-complete", phase: edition.Preparing, refused: "rotate-ca-complete in the phase Preparing"},
+		{operation: "rotate-ca-complete", phase: edition.Prepared},
+		{operation: "rotate-ca-abort", phase: edition.Prepared},
+		{operation: "rotate-ca-abort", phase: edition.Completing, refused: "rotate-ca-abort in the phase Completing"},
+		{operation: "rotate-rollout-workers=a", phase: edition.Preparing, refused: "rotate-rollout-workers in the phase Preparing: wait until it is WaitingForWorkersRollout"},
+		{operation: "reconcile", refused: `"reconcile" is unknown`},
 	} {
-		t.Run(operation, func(t *testing.T) {
+		t.Run(tt.operation+" in the phase "+string(tt.phase), func(t *testing.T) {
+			rest.config.Status.Credentials = &configv1alpha1.CredentialsStatus{CertificateAuthorities: configv1alpha1.CredentialRotation{Phase: tt.phase}}
 			changed := rest.config.DeepCopy()
-			changed.Annotations = map[string]string{edition.AnnotationOperation: operation}
+			changed.Annotations = map[string]string{edition.AnnotationOperation: tt.operation}
 			v := viewOf(rest)
-			got := ask(t, newHandler(t, v, namespaceOf(false)), v, request(t, rest.config, changed))
-			if diff := cmp.Diff(want, got); diff != "" {
+			h, req := newHandler(t, v, namespaceOf(false)), request(t, rest.config, changed)
+			var want answer
+			if tt.refused != "" {
+				want.Code = 422
+			}
+			if diff := cmp.Diff(want, ask(t, h, v, req)); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			reviewed, err := h.review(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result := reviewed.response(req.UID).Result; result != nil && !strings.Contains(result.Message, tt.refused) {
+				t.Errorf("message %q, want %q", result.Message, tt.refused)
 			}
 		})
 	}

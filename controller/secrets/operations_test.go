@@ -37,6 +37,15 @@ func refused() *configv1alpha1.RotationConfiguration {
 	return out
 }
 
+// preparing is one whose authorities are being rotated.
+func preparing() *configv1alpha1.RotationConfiguration {
+	out := whole(nil)
+	out.Status.Credentials = &configv1alpha1.CredentialsStatus{CertificateAuthorities: configv1alpha1.CredentialRotation{
+		Phase: edition.Preparing, LastInitiationTime: &metav1.Time{Time: begin},
+	}}
+	return out
+}
+
 func requested(domain string, kind configv1alpha1.RequestKind) *configv1alpha1.RotationRecord {
 	return &configv1alpha1.RotationRecord{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: strings.ToLower(string(kind)) + ".ca." + domain},
@@ -75,6 +84,7 @@ func TestOperate(t *testing.T) {
 		{name: "a request", objects: []runtime.Object{whole(nil), requested("web", configv1alpha1.RequestRotate)}, phase: edition.Preparing},
 		{name: "a request after a refusal", objects: []runtime.Object{refused(), requested("web", configv1alpha1.RequestRotate)}, phase: edition.Preparing},
 		{name: "a request of another domain", objects: []runtime.Object{whole(nil), requested("other", configv1alpha1.RequestRotate)}},
+		{name: "an abort of what is Preparing", objects: []runtime.Object{preparing(), requested("web", configv1alpha1.RequestAbort)}, phase: edition.Completing},
 		{name: "an abort of nothing", objects: []runtime.Object{whole(nil), requested("web", configv1alpha1.RequestAbort)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -151,10 +151,28 @@ func TestJudgeEdit(t *testing.T) {
 			name: "it leaves", old: accepted(nil),
 			changed: accepted(func(c *configuration) { asks("rotate-ca-start")(c); c.Spec.Credentials.Leaving = true }), refused: "deleted, migrated or restored",
 		},
+		{
+			name: "it is deleted", old: accepted(nil),
+			changed: accepted(func(c *configuration) { asks("rotate-ca-start")(c); c.DeletionTimestamp = &metav1.Time{Time: phaseBegin} }), refused: "deleted, migrated or restored",
+		},
+		{
+			name: "workers are updated in place", old: accepted(nil),
+			changed: accepted(func(c *configuration) { asks("rotate-ca-start")(c); c.Spec.Credentials.ManualUpdatePending = true }), refused: "updated in place",
+		},
 		{name: "hibernation", old: in([3]Phase{Preparing, Prepared, Prepared}, nil), changed: in([3]Phase{Preparing, Prepared, Prepared}, hibernates)},
 		{name: "hibernation while it rewrites", old: in([3]Phase{"", "", Preparing}, nil), changed: in([3]Phase{"", "", Preparing}, hibernates), refused: "etcd-encryption-key is in the phase Preparing"},
+		{name: "hibernation while the former key is dropped", old: in([3]Phase{"", "", Completing}, nil), changed: in([3]Phase{"", "", Completing}, hibernates), refused: "etcd-encryption-key is in the phase Completing"},
+		{name: "hibernation while a key is prepared", old: in([3]Phase{"", Preparing}, nil), changed: in([3]Phase{"", Preparing}, hibernates), refused: "serviceaccount-key is in the phase Preparing"},
+		{
+			name: "hibernation while a key is prepared without workers", old: in([3]Phase{"", PreparingWithoutWorkersRollout}, nil),
+			changed: in([3]Phase{"", PreparingWithoutWorkersRollout}, hibernates), refused: "serviceaccount-key is in the phase PreparingWithoutWorkersRollout",
+		},
 		{name: "hibernation while tokens are reissued", old: in([3]Phase{"", Completing}, nil), changed: in([3]Phase{"", Completing}, hibernates), refused: "serviceaccount-key is in the phase Completing"},
 		{name: "an operation while hibernated", old: accepted(hibernates), changed: accepted(func(c *configuration) { hibernates(c); asks("rotate-credentials-start")(c) }), refused: "hibernated"},
+		{
+			name: "a key of service accounts while hibernated", old: accepted(hibernates),
+			changed: accepted(func(c *configuration) { hibernates(c); asks("rotate-serviceaccount-key-start")(c) }), refused: "hibernated",
+		},
 		{name: "authorities while hibernated", old: accepted(hibernates), changed: accepted(func(c *configuration) { hibernates(c); asks("rotate-ca-start")(c) })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

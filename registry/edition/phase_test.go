@@ -78,6 +78,45 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// TestReconciledWaits: workers that a person updates, and pools that are left, hold a phase.
+func TestReconciledWaits(t *testing.T) {
+	pending := []PendingWorkersRollout{{Name: "a"}, {Name: "b"}}
+	for _, tt := range []struct {
+		name    string
+		state   GroupRotation
+		of      Circumstances
+		want    Phase
+		pending []string
+	}{
+		{name: "prepared", state: GroupRotation{Phase: Preparing}, of: twoPools, want: Prepared},
+		{name: "prepared, and workers are updated in place", state: GroupRotation{Phase: Preparing}, of: Circumstances{ManualUpdatePending: true}, want: Preparing},
+		{name: "no pool is left", state: GroupRotation{Phase: WaitingForWorkersRollout}, of: twoPools, want: Prepared},
+		{
+			name: "no pool is left, and workers are updated in place", state: GroupRotation{Phase: WaitingForWorkersRollout},
+			of: Circumstances{ManualUpdatePending: true}, want: WaitingForWorkersRollout,
+		},
+		{
+			name: "a pool is deleted", state: GroupRotation{Phase: WaitingForWorkersRollout, PendingWorkersRollouts: pending},
+			of: Circumstances{Pools: []string{"b"}}, want: WaitingForWorkersRollout, pending: []string{"b"},
+		},
+		{
+			name: "all pools are deleted", state: GroupRotation{Phase: WaitingForWorkersRollout, PendingWorkersRollouts: pending},
+			of: Circumstances{Pools: []string{"c"}}, want: Prepared,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			after := tt.state.Reconciled(tt.of, phaseBegin)
+			var left []string
+			for _, pool := range after.PendingWorkersRollouts {
+				left = append(left, pool.Name)
+			}
+			if after.Phase != tt.want || !slices.Equal(left, tt.pending) {
+				t.Errorf("it is %s and waits for %q, want %s and %q", after.Phase, left, tt.want, tt.pending)
+			}
+		})
+	}
+}
+
 // TestPhaseTimes: times are recorded once, for all authorities of the group, and an abort brings the former ones back.
 func TestPhaseTimes(t *testing.T) {
 	at := func(minutes int) time.Time { return phaseBegin.Add(time.Duration(minutes) * time.Minute) }
