@@ -23,6 +23,8 @@ type shoot struct {
 	of map[string][]GenerateOption
 	// options are those of its instances.
 	options []Option
+	// completed is the former authority that its bundle does not have any more.
+	completed string
 }
 
 func rsaAuthority(name string) *kinds.CertificateSecretConfig {
@@ -44,7 +46,13 @@ var leaves = []struct {
 	{rsaLeaf("kube-scheduler", kinds.ClientCert), "ca-client", nil},
 	{rsaLeaf("kube-apiserver-kubelet", kinds.ClientCert), "ca-client", []SignedByCAOption{UseOldCA}},
 	{rsaLeaf("etcd-peer", kinds.ServerClientCert), "ca-etcd", nil},
+	{rsaLeaf("kubelet", kinds.ServerCert), "ca-kubelet", nil},
+	{rsaLeaf("kube-apiserver-to-node", kinds.ClientCert), "ca-kubelet", nil},
+	{rsaLeaf("metrics-server", kinds.ServerCert), "ca-metrics-server", []SignedByCAOption{UseCurrentCA}},
 }
+
+// authorities of a shoot.
+var authorities = []string{"ca", "ca-client", "ca-etcd", "ca-kubelet", "ca-metrics-server"}
 
 var (
 	serviceAccountKey = &kinds.RSASecretConfig{Name: "service-account-key", Bits: 4096}
@@ -54,13 +62,21 @@ var (
 		&kinds.ETCDEncryptionKeySecretConfig{Name: "kube-apiserver-etcd-encryption-key", SecretLength: 32},
 		&kinds.StaticTokenSecretConfig{Name: "kube-apiserver-static-token", Tokens: map[string]kinds.TokenConfig{"health": {Username: "health-check"}}},
 		&kinds.VPNTLSAuthConfig{Name: "vpn-seed-tlsauth"},
+		&kinds.KubeconfigSecretConfig{Name: "kubeconfig", ContextName: "shoot"},
 	}
+	// The certificate of an administrator with a kubeconfig, and a Secret with nothing but the authority of clients.
+	adminConfig = &kinds.ControlPlaneSecretConfig{
+		Name: "admin", KubeConfigRequests: []kinds.KubeConfigRequest{{ClusterName: "shoot", APIServerHost: "api"}},
+		CertificateSecretConfig: &kinds.CertificateSecretConfig{CommonName: "admin", CertType: kinds.ClientCert},
+	}
+	untyped = &kinds.CertificateSecretConfig{Name: "client-authority"}
 	plainData = map[string]map[string][]byte{
 		"ssh-keypair":                        {"id_rsa": []byte("a"), "id_rsa.pub": []byte("b")},
 		"observability-ingress":              {"username": []byte("admin"), "password": []byte("p"), "auth": []byte("admin:x")},
 		"kube-apiserver-etcd-encryption-key": {"key": []byte("key1"), "secret": []byte("MDEyMzQ1Njc4OTAxMjM0NQ==")},
 		"kube-apiserver-static-token":        {"static_tokens.csv": []byte("t,health-check,health-check,")},
 		"vpn-seed-tlsauth":                   {"vpn.tlsauth": []byte("k")},
+		"kubeconfig":                         {"kubeconfig": []byte("k")},
 	}
 )
 
@@ -68,12 +84,14 @@ var (
 func (s *shoot) reconcile(w *world) *Instance {
 	w.Helper()
 	i := w.instance(s.options...)
-	for _, name := range []string{"ca", "ca-client", "ca-etcd"} {
+	for _, name := range authorities {
 		w.generate(i, rsaAuthority(name), append([]GenerateOption{Persist(), Rotate(KeepOld)}, s.of[name]...)...)
 	}
 	for _, one := range leaves {
 		w.generate(i, one.config, SignedByCA(one.ca, one.option...))
 	}
+	w.generate(i, adminConfig, SignedByCA("ca"))
+	w.generate(i, untyped, SignedByCA("ca-client"))
 	w.generate(i, serviceAccountKey, Rotate(KeepOld))
 	for _, config := range plains {
 		w.generate(i, config)
@@ -100,9 +118,9 @@ func (w *world) verifies(i *Instance, what string) {
 	}
 }
 
-// gardenersNamespace returns a namespace with authorities in three phases. ca was never rotated, ca-client is
-// between the two phases of its first rotation, and ca-etcd was rotated twice. The key of service accounts is in a
-// rotation.
+// gardenersNamespace returns a namespace with authorities in all phases. ca was never rotated, ca-client and ca-kubelet
+// are between the two phases of their first rotation, ca-metrics-server is being completed, and ca-etcd was rotated
+// twice. The key of service accounts is in a rotation.
 func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 	w := newWorld(t)
 	g := &gardener{world: w, created: begin.Add(-30 * day), equal: equal}
@@ -112,10 +130,14 @@ func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 	newKey := g.plain(serviceAccountKey, rotated, map[string][]byte{"id_rsa": keyPEM(smallKeys()[0])})
 	client := g.authority(rsaAuthority("ca-client"), rotated, false)
 	formerClient := g.authority(rsaAuthority("ca-client"), "", true)
+	kubelet := g.authority(rsaAuthority("ca-kubelet"), rotated, false)
+	formerKubelet := g.authority(rsaAuthority("ca-kubelet"), "", true)
+	metrics := g.authority(rsaAuthority("ca-metrics-server"), rotated, false)
+	formerMetrics := g.authority(rsaAuthority("ca-metrics-server"), "", true)
 	oldKey := g.plain(serviceAccountKey, "", map[string][]byte{"id_rsa": keyPEM(smallKeys()[1])})
 	if !equal {
 		// The former editions are older.
-		for _, secret := range []*corev1.Secret{formerClient, oldKey} {
+		for _, secret := range []*corev1.Secret{formerClient, formerKubelet, formerMetrics, oldKey} {
 			secret.CreationTimestamp.Time = begin.Add(-40 * day)
 			w.put(secret)
 		}
@@ -123,23 +145,33 @@ func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
 	g.bundle("ca", ca)
 	g.bundle("ca-etcd", etcd)
 	g.bundle("ca-client", client, formerClient)
+	g.bundle("ca-kubelet", kubelet, formerKubelet)
+	g.bundle("ca-metrics-server", metrics)
 	g.bundle("service-account-key", newKey, oldKey)
 	g.leaf(leaves[0].config, "ca", ca)
 	g.leaf(leaves[1].config, "ca", ca)
 	g.leaf(leaves[2].config, "ca-client", client)
 	g.leaf(leaves[3].config, "ca-client", formerClient)
 	g.leaf(leaves[4].config, "ca-etcd", etcd)
+	g.leaf(leaves[5].config, "ca-kubelet", formerKubelet)
+	g.leaf(leaves[6].config, "ca-kubelet", kubelet)
+	g.leaf(leaves[7].config, "ca-metrics-server", metrics)
+	g.controlPlane(adminConfig, "ca", ca)
+	g.leaf(untyped, "ca-client", client)
 	for _, config := range plains {
 		g.plain(config, "", plainData[config.GetName()])
 	}
-	return w, &shoot{of: map[string][]GenerateOption{"ca": {IgnoreConfigChecksumForCASecretName()}}}
+	return w, &shoot{
+		of:        map[string][]GenerateOption{"ca": {IgnoreConfigChecksumForCASecretName()}, "ca-metrics-server": {IgnoreOldSecrets()}},
+		completed: formerMetrics.Name,
+	}
 }
 
-// TestGardenersNamespace: a namespace of Gardener is taken over without a write. A rotation in progress can be
-// completed, and a new one works.
+// TestGardenersNamespace: a namespace of Gardener is taken over without a write, except that the end of a completed
+// authority goes on. A rotation in progress can be completed, and a new one works.
 func TestGardenersNamespace(t *testing.T) {
 	t.Parallel()
-	noRecord := []Option{WithGroupRotation(&edition.GroupRotation{}, "ca", "ca-client", "ca-etcd", "service-account-key")}
+	noRecord := []Option{WithGroupRotation(&edition.GroupRotation{}, "ca", "ca-client", "ca-etcd", "ca-kubelet", "ca-metrics-server", "service-account-key")}
 	for _, tt := range []struct {
 		name    string
 		equal   bool
@@ -157,10 +189,10 @@ func TestGardenersNamespace(t *testing.T) {
 			before := w.names()
 			w.requests()
 			i := s.reconcile(w)
-			if got := w.requests(); !slices.Equal(got, []string{"list secrets"}) {
+			if got := w.requests(); !slices.Equal(got, []string{"list secrets", "list pods", "delete secrets"}) {
 				t.Fatalf("it was taken over with %q:\n%s", got, i.Plan())
 			}
-			if got := i.Plan().Of(edition.Create, edition.Adopt, edition.Change, edition.Delete); len(got) > 0 || len(i.Plan()) != len(before) {
+			if got := i.Plan().Of(edition.Create, edition.Adopt, edition.Change, edition.Delete); objectNames(got) != s.completed || len(i.Plan()) != len(before) {
 				t.Fatalf("%d steps for %d secrets; not kept are\n%s", len(i.Plan()), len(before), got)
 			}
 			w.verifies(i, "taken over")
@@ -190,7 +222,8 @@ func rotateFromThere(t *testing.T, w *world, s *shoot) {
 			t.Errorf("the second phase has made the authority %s", name)
 		}
 	}
-	if count := len(w.stored()); count != 3*2+len(leaves)+3+len(plains) {
+	// ca-kubelet and the key of service accounts are still in a rotation.
+	if count := len(w.stored()); count != 2*len(authorities)+1+len(leaves)+2+3+len(plains) {
 		t.Errorf("there are %d secrets: %q", count, w.names())
 	}
 }

@@ -173,12 +173,26 @@ func (g *gardener) leaf(config *kinds.CertificateSecretConfig, ca string, signer
 	}[config.CertType]
 	signed := *config
 	signed.SigningCA = g.load(ca, signer)
+	if config.CertType == "" {
+		return g.store(&signed, "", false, signer, map[string][]byte{"ca.crt": signer.Data["ca.crt"]}, nil)
+	}
 	crt, key, labels := g.certificate(config.CommonName, usage, signer)
 	data := map[string][]byte{"tls.crt": crt, "tls.key": key}
 	if !config.SkipPublishingCACertificate {
 		data["ca.crt"] = signer.Data["ca.crt"]
 	}
 	return g.store(&signed, "", false, signer, data, labels)
+}
+
+// controlPlane stores a client certificate with a kubeconfig.
+func (g *gardener) controlPlane(config *kinds.ControlPlaneSecretConfig, ca string, signer *corev1.Secret) *corev1.Secret {
+	certificate, signed := *config.CertificateSecretConfig, *config
+	certificate.SigningCA = g.load(ca, signer)
+	signed.CertificateSecretConfig = &certificate
+	crt, key, labels := g.certificate(certificate.CommonName, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, signer)
+	return g.store(&signed, "", false, signer, map[string][]byte{
+		"ca.crt": signer.Data["ca.crt"], config.Name + ".crt": crt, config.Name + ".key": key, "kubeconfig": []byte("k"),
+	}, labels)
 }
 
 func (g *gardener) plain(config kinds.Config, rotation string, data map[string][]byte) *corev1.Secret {

@@ -153,7 +153,10 @@ func TestJudgeEdit(t *testing.T) {
 		},
 		{
 			name: "it is deleted", old: accepted(nil),
-			changed: accepted(func(c *configuration) { asks("rotate-ca-start")(c); c.DeletionTimestamp = &metav1.Time{Time: phaseBegin} }), refused: "deleted, migrated or restored",
+			changed: accepted(func(c *configuration) {
+				asks("rotate-ca-start")(c)
+				c.DeletionTimestamp = &metav1.Time{Time: phaseBegin}
+			}), refused: "deleted, migrated or restored",
 		},
 		{
 			name: "workers are updated in place", old: accepted(nil),
