@@ -227,12 +227,25 @@ func TestCleanupWithoutPods(t *testing.T) {
 	}
 }
 
+// offered is a foreign Secret that offers its password to a name.
+func offered(name, to string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name, Labels: map[string]string{edition.LabelUseDataForName: to}},
+		Data:       plainData["observability-ingress"],
+	}
+}
+
 // TestEveryRequestFails makes each request of a rotation fail once with each fault, or kills the process at it. A
 // retry ends in the same state as without a fault.
 func TestEveryRequestFails(t *testing.T) {
 	t.Parallel()
+	// From the rotation on, Secrets get a label and the consent to a configuration.
 	reconcile := func(w *world, options ...GenerateOption) error {
-		i, err := New(w.ctx, w.clock, w.api.Client.CoreV1(), identity, WithNamespaces(space), WithSecretNamesToTimes(w.times))
+		of, labels := []Option{WithNamespaces(space), WithSecretNamesToTimes(w.times)}, map[string]string{}
+		if len(w.times) > 0 {
+			of, labels = append(of, WithConfiguration("web")), map[string]string{"rotated": "true"}
+		}
+		i, err := New(w.ctx, w.clock, w.api.Client.CoreV1(), identity, of...)
 		if err != nil {
 			return err
 		}
@@ -247,7 +260,10 @@ func TestEveryRequestFails(t *testing.T) {
 			func() (*corev1.Secret, error) {
 				return i.Generate(w.ctx, leaf("client", kinds.ClientCert), SignedByCA("ca"), Persist())
 			},
-			func() (*corev1.Secret, error) { return i.Generate(w.ctx, &kinds.VPNTLSAuthConfig{Name: "vpn"}) },
+			func() (*corev1.Secret, error) {
+				return i.Generate(w.ctx, &kinds.VPNTLSAuthConfig{Name: "vpn"}, WithLabels(labels))
+			},
+			func() (*corev1.Secret, error) { return i.Generate(w.ctx, password("user"), WithLabels(labels)) },
 		} {
 			_, err := one()
 			failed = append(failed, err)
@@ -255,17 +271,18 @@ func TestEveryRequestFails(t *testing.T) {
 		// Clean up after a failure too, as a controller may do.
 		return errors.Join(append(failed, i.Cleanup(w.ctx))...)
 	}
-	// shape returns the number of Secrets of each name.
+	// shape returns the number of Secrets of each name, label, consent and password.
 	shape := func(w *world) string {
 		counts := map[string]int{}
 		for _, secret := range w.stored() {
-			counts[secret.Labels["name"]]++
+			counts[fmt.Sprint(secret.Labels["name"], secret.Labels["rotated"], secret.Annotations, string(secret.Data["password"]))]++
 		}
 		return fmt.Sprint(counts)
 	}
 	// scenario is two reconciliations and a rotation. It retries failed ones.
 	scenario := func(t *testing.T, arm func(*world)) *world {
 		w := newWorld(t)
+		w.put(offered("legacy", "user"))
 		arm(w)
 		for phase := range 3 {
 			var options []GenerateOption
@@ -288,11 +305,17 @@ func TestEveryRequestFails(t *testing.T) {
 		return w
 	}
 	clean := scenario(t, func(*world) {})
-	writes, reads := clean.api.Writes(), 0
+	writes, reads, patches := clean.api.Writes(), 0, 0
 	for _, action := range clean.api.Actions() {
-		if verb := action.GetVerb(); verb == "get" || verb == "list" {
+		switch action.GetVerb() {
+		case "get", "list":
 			reads++
+		case "patch":
+			patches++
 		}
+	}
+	if patches == 0 {
+		t.Fatal("no Secret is changed")
 	}
 	want := shape(clean)
 	check := func(t *testing.T, arm func(*world)) {
@@ -325,17 +348,19 @@ func TestEveryRequestFails(t *testing.T) {
 		}
 	}
 	for number := 1; number <= reads; number++ {
-		t.Run(fmt.Sprintf("read %d", number), func(t *testing.T) {
-			t.Parallel()
-			check(t, func(w *world) {
-				count := 0
-				w.api.ReadFault = func(*apifake.Request) apifake.Fault {
-					if count++; count == number {
-						return apifake.FailedRead
+		for _, fault := range []apifake.Fault{apifake.FailedRead, apifake.Forbidden, apifake.Unavailable} {
+			t.Run(fmt.Sprintf("read %d, %s", number, fault), func(t *testing.T) {
+				t.Parallel()
+				check(t, func(w *world) {
+					count := 0
+					w.api.ReadFault = func(*apifake.Request) apifake.Fault {
+						if count++; count == number {
+							return fault
+						}
+						return apifake.NoFault
 					}
-					return apifake.NoFault
-				}
+				})
 			})
-		})
+		}
 	}
 }

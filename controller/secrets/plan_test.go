@@ -4,6 +4,8 @@
 package secrets
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +74,37 @@ func TestPlan(t *testing.T) {
 	compare("a rotation", "create ca: a rotation was begun", "keep server: it is as it should be", "create client: its signer is another one",
 		"create ca-bundle: its configuration has changed", "delete component: no configuration asks for it any more, and nothing uses it",
 		"delete client: another edition has replaced it, and nothing uses it", "keep ca: it is the old one of ca")
+}
+
+// TestPlanOfChanges: an adoption and changed labels are planned as they are done, and planning writes nothing.
+func TestPlanOfChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(offered("legacy", "user"))
+	for _, tt := range []struct {
+		name    string
+		options []GenerateOption
+		want    edition.Action
+	}{
+		{name: "an adoption", want: edition.Adopt},
+		{name: "labels", options: []GenerateOption{WithLabels(map[string]string{"app": "web"})}, want: edition.Change},
+		{name: "nothing", options: []GenerateOption{WithLabels(map[string]string{"app": "web"})}, want: edition.Keep},
+	} {
+		before, stored := w.api.Writes(), w.names()
+		plan := w.instance(WithPlanOnly())
+		planned := w.generate(plan, password("user"), tt.options...)
+		if w.api.Writes() != before || !slices.Equal(w.names(), stored) {
+			t.Fatalf("%s: the plan has written", tt.name)
+		}
+		run := w.instance()
+		done := w.generate(run, password("user"), tt.options...)
+		if !maps.Equal(planned.Labels, done.Labels) || planned.Name != done.Name {
+			t.Errorf("%s: planned %s with %v, done %s with %v", tt.name, planned.Name, planned.Labels, done.Name, done.Labels)
+		}
+		if plan.Plan().String() != run.Plan().String() || len(run.Plan().Of(tt.want)) != 1 {
+			t.Errorf("%s: planned\n%s\ndone\n%s", tt.name, plan.Plan(), run.Plan())
+		}
+	}
 }
 
 func TestEventsAndMetrics(t *testing.T) {

@@ -226,3 +226,50 @@ func TestThreeSteps(t *testing.T) {
 		server, bundle = newServer, newBundle
 	}
 }
+
+// TestStrategies: what becomes of the former edition of an authority in a rotation.
+func TestStrategies(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options []GenerateOption
+		kept    bool
+	}{
+		"no strategy":         {},
+		"in place":            {options: []GenerateOption{Rotate(InPlace)}},
+		"keep old":            {options: []GenerateOption{Rotate(KeepOld)}, kept: true},
+		"the last one counts": {options: []GenerateOption{Rotate(KeepOld), Rotate(InPlace)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			former := w.generate(w.instance(), authority("ca"), test.options...)
+			w.times["ca"] = begin
+			i := w.instance()
+			current := w.generate(i, authority("ca"), test.options...)
+			w.cleanup(i)
+			_, old := i.Get("ca", Old)
+			bundle, _ := i.Get("ca")
+			_, stored := w.stored()[former.Name]
+			want := map[bool]int{false: 1, true: 2}[test.kept]
+			if anchors := len(w.certificatesOf(bundle, "bundle.crt")); old != test.kept || stored != test.kept || anchors != want {
+				t.Errorf("there is an old one: %t, it is stored: %t, %d anchors", old, stored, anchors)
+			}
+			if server := w.generate(i, leaf("server", kinds.ServerCert), SignedByCA("ca")); w.signedBy(server, current) == test.kept {
+				t.Errorf("the server is signed by the current one: %t", !test.kept)
+			}
+		})
+	}
+}
+
+// TestBareNameOfSigned: an authority that another one signs has its checksums in its name, with any option.
+func TestBareNameOfSigned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	i := w.instance()
+	bare := w.generate(i, authority("ca"), IgnoreConfigChecksumForCASecretName())
+	signed := w.generate(i, authority("intermediate"), SignedByCA("ca"))
+	again := w.generate(i, authority("intermediate"), SignedByCA("ca"), IgnoreConfigChecksumForCASecretName())
+	if bare.Name != "ca" || signed.Name == "intermediate" || again.Name != signed.Name {
+		t.Errorf("they are %s, %s and %s", bare.Name, signed.Name, again.Name)
+	}
+}
