@@ -85,12 +85,46 @@ func TestEditions(t *testing.T) {
 	o.reaches(t, v1alpha1.StageReissuing, "ca-bundle AnchorInUse Secret/server-")
 	o.restart(t, "server", "server", corev1.TLSCertKey)
 	o.reaches(t, v1alpha1.StageStable, "")
-	eventually(t, "it is completed", func(ctx context.Context) error {
+	o.isIn(t, edition.Completed)
+	o.abort(t)
+}
+
+// abort begins a rotation and aborts it when it is prepared. The authority is the one of before.
+func (o *hastyOperator) abort(t *testing.T) {
+	t.Helper()
+	rotations := o.own.CertrotationV1alpha1().CertificateRotations(o.namespace)
+	before := o.newest(t, "ca", corev1.ServiceAccountRootCAKey)
+	if _, err := rotations.Rotate(t.Context(), "ca", &v1alpha1.RotationRequest{Reason: "test"}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.reaches(t, v1alpha1.StageDistributing, "")
+	o.isIn(t, edition.Prepared)
+	o.waitsForOperator(t, 0)
+	if next := o.newest(t, "ca", corev1.ServiceAccountRootCAKey); next == before {
+		t.Fatal("it is prepared without a new authority")
+	}
+	if _, err := rotations.Abort(t.Context(), "ca", &v1alpha1.AbortRequest{Reason: "test"}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.isIn(t, edition.Completed)
+	o.reaches(t, v1alpha1.StageStable, "")
+	if after := o.newest(t, "ca", corev1.ServiceAccountRootCAKey); after != before {
+		t.Errorf("after the abort the authority is %s, before it was %s", after, before)
+	}
+}
+
+// isIn reconciles until a phase is recorded, and nothing is left to execute.
+func (o *hastyOperator) isIn(t *testing.T, phase edition.Phase) {
+	t.Helper()
+	eventually(t, "it is "+string(phase), func(ctx context.Context) error {
+		if _, err := o.reconcile(ctx); err != nil {
+			return err
+		}
 		configuration, err := o.own.ConfigV1alpha1().RotationConfigurations(o.namespace).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if status := configuration.Status.Credentials; status == nil || status.CertificateAuthorities.Phase != edition.Completed ||
+		if status := configuration.Status.Credentials; status == nil || status.CertificateAuthorities.Phase != phase ||
 			status.Executed != "" || status.Refused != "" || len(configuration.Annotations) > 0 {
 			return fmt.Errorf("annotations %v, status %+v", configuration.Annotations, status)
 		}
@@ -195,6 +229,15 @@ func (o *hastyOperator) reconcile(ctx context.Context) (held edition.Plan, err e
 // restart replaces the pod of a workload by one that mounts the newest edition of a name.
 func (o *hastyOperator) restart(t *testing.T, app, name, key string) {
 	t.Helper()
+	newest := o.newest(t, name, key)
+	eventually(t, app+" mounts "+newest, func(ctx context.Context) error {
+		return o.replace(ctx, app, newest, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: newest}})
+	})
+}
+
+// newest returns the newest edition of a name. Each edition must have the key.
+func (o *hastyOperator) newest(t *testing.T, name, key string) string {
+	t.Helper()
 	list, err := o.client.CoreV1().Secrets(o.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: edition.LabelName + "=" + name})
 	if err != nil {
 		t.Fatal(err)
@@ -207,8 +250,5 @@ func (o *hastyOperator) restart(t *testing.T, app, name, key string) {
 		all = append(all, edition.Of(&list.Items[i]))
 	}
 	edition.Order(all)
-	newest := all[len(all)-1].Name
-	eventually(t, app+" mounts "+newest, func(ctx context.Context) error {
-		return o.replace(ctx, app, newest, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: newest}})
-	})
+	return all[len(all)-1].Name
 }
