@@ -69,7 +69,7 @@ var (
 		Name: "admin", KubeConfigRequests: []kinds.KubeConfigRequest{{ClusterName: "shoot", APIServerHost: "api"}},
 		CertificateSecretConfig: &kinds.CertificateSecretConfig{CommonName: "admin", CertType: kinds.ClientCert},
 	}
-	untyped = &kinds.CertificateSecretConfig{Name: "client-authority"}
+	untyped   = &kinds.CertificateSecretConfig{Name: "client-authority"}
 	plainData = map[string]map[string][]byte{
 		"ssh-keypair":                        {"id_rsa": []byte("a"), "id_rsa.pub": []byte("b")},
 		"observability-ingress":              {"username": []byte("admin"), "password": []byte("p"), "auth": []byte("admin:x")},
@@ -181,6 +181,7 @@ func TestGardenersNamespace(t *testing.T) {
 		{name: "restored, with equal times of creation", equal: true},
 		{name: "as a group without a record", options: noRecord},
 		{name: "restored, as a group without a record", equal: true, options: noRecord},
+		{name: "as a group without a record and without renewal", options: append(noRecord, WithoutAutomaticSecretRenewal())},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -54,8 +54,8 @@ func KeysInPhase(of Reader, state *edition.GroupRotation, name string) []*corev1
 }
 
 // SignedInPhase signs a certificate as the phase of the authority's group needs: clients by the current authority,
-// servers by the former one until the phase Completing. Without a record, what has signed its newest edition signs it:
-// there may be peers that trust no other.
+// servers by the former one until the phase Completing. Without a record, the signer of its newest edition signs again:
+// peers may trust no other.
 func SignedInPhase(state *edition.GroupRotation, ca string) GenerateOption {
 	switch {
 	case state.Phase == "":

@@ -13,7 +13,8 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Phase is where the rotation of credentials stands. The zero value means that they were never rotated.
+// Phase is where the rotation of credentials stands. The zero value means that they were never rotated, or that the
+// record is lost.
 type Phase = configv1alpha1.CredentialPhase
 
 // Phases, in their order.

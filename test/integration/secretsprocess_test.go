@@ -58,12 +58,12 @@ func testProcesses(t *testing.T, w *secretsWorld, of map[string]mounts) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := w.startPair(t, tt.name, of["prepared"])
-			p.shakeHands(t, 20)
+			p.shakeHands(t)
 			for _, phase := range tt.steps {
 				p.client.load(t, of[phase].client)
-				p.shakeHands(t, 20)
+				p.shakeHands(t)
 				p.server.load(t, of[phase].server)
-				p.shakeHands(t, 20)
+				p.shakeHands(t)
 			}
 			got := p.count(t)
 			t.Logf("%s: %d handshakes, %d failed: %v", tt.name, got.Handshakes, got.Failures, got.Reasons)
@@ -162,8 +162,9 @@ func (p *mountingProcess) load(t *testing.T, content map[string]string) {
 }
 
 // shakeHands waits for some more handshakes of the client, whether they succeed or not.
-func (p *pair) shakeHands(t *testing.T, more int64) {
+func (p *pair) shakeHands(t *testing.T) {
 	t.Helper()
+	const more = 20
 	first := p.count(t)
 	eventually(t, "the client shakes hands", func(context.Context) error {
 		now := p.count(t)

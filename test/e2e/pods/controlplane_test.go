@@ -351,7 +351,7 @@ func (p *hostedPlane) matrix(t *testing.T, handedOut map[string]*access, want ma
 					err = nil
 				}
 				if wanted && err != nil || !wanted && !apierrors.IsUnauthorized(err) {
-					return fmt.Errorf("it is not: %v", err)
+					return fmt.Errorf("it is not: %w", err)
 				}
 				return nil
 			})
