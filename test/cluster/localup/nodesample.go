@@ -56,7 +56,7 @@ What to try next:
 func planeOnNodes() nodeSample {
 	return nodeSample{
 		name:    "control-plane",
-		install: func(ctx context.Context, c *workernodes.Cluster) error { return c.InstallControlPlane(ctx) },
+		install: func(ctx context.Context, c *workernodes.Cluster) error { return c.InstallControlPlanes(ctx) },
 		env:     func(*workernodes.Cluster) string { return "" },
 		next: `
 What to try next:

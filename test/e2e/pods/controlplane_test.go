@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,17 +64,36 @@ const (
 	maxInterrupted = 1
 )
 
-// TestControlPlane rotates all credentials of a hosted control plane in both phases. All the time, clients use it by what
-// was handed out last, and by what was handed out in the phase before. Each request is one of kube-apiserver to etcd, its
-// members and a webhook too, and asks a kubelet.
-func TestControlPlane(t *testing.T) {
-	s := *besideScenarios(t, workernodes.OperatorNamespace, workernodes.PlaneNamespace)
-	s.namespace = workernodes.PlaneNamespace
-	t.Cleanup(func() { s.tellIfFailed(t) })
-	if err := s.InstallControlPlane(t.Context()); err != nil {
+// TestControlPlanes rotates all credentials of hosted control planes, all at once, in both phases. All the time, clients
+// use them by what was handed out last, and by what was handed out in the phase before. Each request is one of
+// kube-apiserver to etcd, its members and a webhook too, and asks a kubelet.
+func TestControlPlanes(t *testing.T) {
+	s := besideScenarios(t, append([]string{workernodes.OperatorNamespace}, workernodes.PlaneNamespaces...)...)
+	if err := s.InstallControlPlanes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := &hostedPlane{system: &s, searched: map[string]int{}}
+	// The second plane is asked to rotate as any other signer is. Only an operation begins the rotation of keys.
+	starts := [][][]string{
+		{operation("rotate-credentials-start")},
+		{operation("rotate-serviceaccount-key-start;rotate-etcd-encryption-key-start"), {"rotate", "ca"}},
+	}
+	for i, namespace := range workernodes.PlaneNamespaces {
+		t.Run(namespace, func(t *testing.T) {
+			t.Parallel()
+			of := *s
+			of.namespace = namespace
+			t.Cleanup(func() { of.tellIfFailed(t) })
+			p := &hostedPlane{system: &of, searched: map[string]int{}}
+			p.rotate(t, starts[i])
+		})
+	}
+}
+
+func operation(name string) []string { return []string{"operate", "control-plane", name} }
+
+// rotate rotates all credentials. start are the commands that begin it.
+func (p *hostedPlane) rotate(t *testing.T, start [][]string) {
+	t.Helper()
 	handedOut := map[string]*access{}
 	before := p.handOut(t)
 	handedOut["before"] = before
@@ -83,13 +103,13 @@ func TestControlPlane(t *testing.T) {
 	stop := p.use(t, "newest", p.current)
 	stopProxy := p.use(t, "front-proxy", p.frontProxy)
 	stopBefore := p.use(t, "before", before.always)
-	p.operate(t, "rotate-credentials-start", edition.Prepared)
+	p.reach(t, edition.Prepared, start...)
 	prepared := p.handOut(t)
 	handedOut["prepared"] = prepared
 	p.matrix(t, handedOut, map[string]bool{"before": true, "prepared": true})
 	stopBefore()
 	stopPrepared := p.use(t, "prepared", prepared.always)
-	p.operate(t, "rotate-credentials-complete", edition.Completed)
+	p.reach(t, edition.Completed, operation("rotate-credentials-complete"))
 	stop()
 	stopProxy()
 	stopPrepared()
@@ -116,14 +136,16 @@ func (p *hostedPlane) tellTraffic(t *testing.T) {
 	}
 }
 
-// operate asks the operator for an operation and waits for the phase. Meanwhile, no server of the plane may log a
-// certificate that it or its peer refuses.
-func (p *hostedPlane) operate(t *testing.T, operation string, phase edition.Phase) {
+// reach runs commands of the plugin and waits for the phase. Meanwhile, no server of the plane may log a certificate
+// that it or its peer refuses.
+func (p *hostedPlane) reach(t *testing.T, phase edition.Phase, commands ...[]string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), p.Binary("kubectl-certrotation"), "operate", "-n", p.namespace, "control-plane", operation)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Installation.Cluster.Kubeconfig())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s", operation, err, out)
+	for _, command := range commands {
+		cmd := exec.CommandContext(t.Context(), p.Binary("kubectl-certrotation"), append(slices.Clone(command), "-n", p.namespace)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Installation.Cluster.Kubeconfig())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
 	}
 	until(t, "all credentials are "+string(phase), func(ctx context.Context) error {
 		p.searchLogs(t)
@@ -132,7 +154,7 @@ func (p *hostedPlane) operate(t *testing.T, operation string, phase edition.Phas
 			return err
 		}
 		rotations := edition.RotationsOf(plane)
-		for _, c := range []edition.Credentials{edition.Authorities, edition.ServiceAccountKey, edition.ETCDEncryptionKey} {
+		for _, c := range edition.AllCredentials() {
 			if state := rotations.Of(c); state.Phase != phase {
 				return fmt.Errorf("%s is %s; annotations %v", c, state.Phase, plane.Annotations)
 			}
