@@ -32,7 +32,7 @@ func main() {
 }
 
 func newCommand() *cobra.Command {
-	var kubeconfig string
+	var kubeconfig, maintenance string
 	var namespaces []string
 	var pause time.Duration
 	cmd := &cobra.Command{
@@ -42,6 +42,10 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			daily, err := parseWindow(maintenance)
+			if err != nil {
+				return fmt.Errorf("flag --maintenance-window: %w", err)
+			}
 			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 			if err != nil {
 				return fmt.Errorf("load kubeconfig %q: %w", kubeconfig, err)
@@ -59,13 +63,15 @@ func newCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("make client: %w", err)
 			}
-			run(cmd.Context(), &operator{client: client, objects: objects, configurations: configurations}, namespaces, pause)
+			run(cmd.Context(), &operator{client: client, objects: objects, configurations: configurations, maintenance: daily}, namespaces, pause)
 			return nil
 		},
 	}
 	cmd.AddCommand(newServeNode())
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; in-cluster configuration if empty")
 	cmd.Flags().StringSliceVar(&namespaces, "namespaces", nil, "namespaces with a control plane each")
+	cmd.Flags().StringVar(&maintenance, "maintenance-window", "", "when to execute what kubectl certrotation operate --maintenance asks for, "+
+		"each day, as HH:MM-HH:MM (UTC); never if empty")
 	cmd.Flags().DurationVar(&pause, "pause", time.Second, "pause between two reconciliations of a control plane")
 	return cmd
 }

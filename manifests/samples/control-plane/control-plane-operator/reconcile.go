@@ -29,6 +29,7 @@ type operator struct {
 	client         kubernetes.Interface
 	objects        dynamic.Interface
 	configurations configclient.ConfigV1alpha1Interface
+	maintenance    window
 }
 
 // reconcile brings a control plane one step further. It does not wait: what is not there yet is looked for in the next
@@ -38,7 +39,8 @@ func (o *operator) reconcile(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	if err := of.Operate(ctx, time.Now(), false); err != nil {
+	now := time.Now()
+	if err := of.Operate(ctx, now, o.maintenance.contains(now)); err != nil {
 		return err
 	}
 	instance, err := secrets.New(ctx, clock.RealClock{}, o.client.CoreV1(), identity, secrets.WithNamespaces(namespace),
