@@ -35,6 +35,8 @@ var (
 	ErrEditedSecret = errors.New("its data are not what they were made as: restore them, or delete the Secret to have it made anew")
 	// ErrNothingPersisted reports an export of an identity none of whose Secrets has the label of the option Persist.
 	ErrNothingPersisted = errors.New("no Secret is labeled persist: generate what must survive with the option Persist")
+	// ErrChangedMeanwhile reports an export during which Secrets of the identity were made, changed or deleted.
+	ErrChangedMeanwhile = errors.New("they changed during the export, so their controller runs: stop it, and export again")
 	// ErrNoExport reports content that Export has not written for this identity.
 	ErrNoExport = errors.New("not an export of this identity: use the file that Export has written")
 	// ErrOtherSecrets reports Secrets of an identity where an export is restored.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 
 	"filippo.io/age"
@@ -27,16 +28,17 @@ const maxExport = 64 << 20
 
 // Export writes the Secrets of an identity that the option Persist has labeled, encrypted for the recipients of age
 // (filippo.io/age). Decrypted, it is a SecretList. Stop the controller first: what it makes later is not exported.
+// ErrChangedMeanwhile says that it runs; it may run without that.
 //
 // Editions without a number get one, as their creation times are lost.
 func Export(ctx context.Context, api API, identity string, namespaces []string, to io.Writer, recipients ...age.Recipient) error {
+	all, err := snapshot(ctx, api, identity, namespaces)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
 	out := &corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}}
-	for _, namespace := range namespaces {
-		all, err := ownSecrets(ctx, api, identity, namespace)
-		if err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		out.Items = append(out.Items, exported(all)...)
+	for _, of := range all {
+		out.Items = append(out.Items, exported(of)...)
 	}
 	if len(out.Items) == 0 {
 		return fmt.Errorf("export %s: %w", identity, ErrNothingPersisted)
@@ -49,6 +51,40 @@ func Export(ctx context.Context, api API, identity string, namespaces []string, 
 		return fmt.Errorf("export: write: %w", err)
 	}
 	return nil
+}
+
+// snapshot returns the Secrets of an identity by namespace, as they were at one moment: a list is that of one namespace,
+// so all are listed twice.
+func snapshot(ctx context.Context, api API, identity string, namespaces []string) ([][]corev1.Secret, error) {
+	all, before, err := listAll(ctx, api, identity, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	_, after, err := listAll(ctx, api, identity, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if !maps.Equal(before, after) {
+		return nil, fmt.Errorf("secrets of %s: %w", identity, ErrChangedMeanwhile)
+	}
+	return all, nil
+}
+
+// listAll returns the Secrets of an identity by namespace, and the version of each.
+func listAll(ctx context.Context, api API, identity string, namespaces []string) ([][]corev1.Secret, map[types.NamespacedName]string, error) {
+	var all [][]corev1.Secret
+	versions := map[types.NamespacedName]string{}
+	for _, namespace := range namespaces {
+		of, err := ownSecrets(ctx, api, identity, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range of {
+			versions[keyOf(&of[i])] = of[i].ResourceVersion
+		}
+		all = append(all, of)
+	}
+	return all, versions, nil
 }
 
 // exported returns what is kept of the Secrets of a namespace, the oldest edition of each name first.

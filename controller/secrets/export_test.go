@@ -19,6 +19,7 @@ import (
 
 	"certrotation.dev/controller/secrets/kinds"
 	"certrotation.dev/registry/edition"
+	"certrotation.dev/test/apifake"
 	"certrotation.dev/test/canary"
 )
 
@@ -230,5 +231,50 @@ func TestExportRefuses(t *testing.T) {
 	w.generate(w.instance(), authority("ca"), Persist())
 	if size, err := export(); err == nil || size > 0 {
 		t.Errorf("there is no recipient: got %d bytes, %v", size, err)
+	}
+}
+
+// TestExportWhileTheControllerRuns: what changes while it is read is not exported.
+func TestExportWhileTheControllerRuns(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// runs is what happens between the two lists of the Secrets.
+		runs func(w *world, stored *corev1.Secret)
+		want error
+	}{
+		{name: "nothing happens", runs: func(*world, *corev1.Secret) {}},
+		{name: "a new Secret", runs: func(w *world, stored *corev1.Secret) {
+			stored.Name, stored.UID = "another", ""
+			w.put(stored)
+		}, want: ErrChangedMeanwhile},
+		{name: "a changed Secret", runs: func(w *world, stored *corev1.Secret) { w.put(stored) }, want: ErrChangedMeanwhile},
+		{name: "a deleted Secret", runs: func(w *world, stored *corev1.Secret) {
+			if err := w.api.Drop(stored); err != nil {
+				w.Fatalf("%v", err)
+			}
+		}, want: ErrChangedMeanwhile},
+		{name: "a Secret of another identity", runs: func(w *world, stored *corev1.Secret) {
+			stored.Name, stored.UID = "another", ""
+			stored.Labels[edition.LabelManagerIdentity] = "other"
+			w.put(stored)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			stored := w.generate(w.instance(), authority("ca"), Persist())
+			lists := 0
+			w.api.ReadFault = func(*apifake.Request) apifake.Fault {
+				if lists++; lists == 2 {
+					tt.runs(w, stored)
+				}
+				return apifake.NoFault
+			}
+			var out bytes.Buffer
+			err := Export(w.ctx, w.api.Client.CoreV1(), identity, []string{space}, &out, newRecipient(t).Recipient())
+			if !errors.Is(err, tt.want) || (tt.want == nil) != (out.Len() > 0) {
+				t.Errorf("got %d bytes, %v, want %v", out.Len(), err, tt.want)
+			}
+		})
 	}
 }
