@@ -78,10 +78,11 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 	}
 }
 
-// leavesSoon reports whether the anchor of ca is about to leave the bundle and a newer CA could sign the leaf.
+// leavesSoon reports whether the anchor of ca is about to leave the bundle and a newer CA could sign the leaf. Another
+// controller may move leaves back (an abort), and the guard judges its write that ends the anchor.
 func (j *judge) leavesSoon(ca *pki.Certificate, leaf string) bool {
 	slot := j.before.slot(ca)
-	if (slot != SlotPrevious && slot != SlotRetired) || (j.stage != Draining && j.stage != Retiring) {
+	if j.before.d.WrittenBy != "" || (slot != SlotPrevious && slot != SlotRetired) || (j.stage != Draining && j.stage != Retiring) {
 		return false
 	}
 	best, _ := j.before.bestSigner(leaf)

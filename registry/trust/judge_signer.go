@@ -136,6 +136,8 @@ func (j *judge) judgeNext(old, s *Signer) {
 	object := secret(s.Name)
 	switch {
 	case same(old.Next, s.Next) || (old.Next == nil && s.Next == nil):
+	case j.before.d.WrittenBy != "" && same(s.Next, old.Active) && s.Active != nil && slices.ContainsFunc(old.Previous, s.Active.Equal):
+		// Another controller aborts a rotation of which all leaves were reissued: they move back.
 	case old.Next == nil && j.inFlight() && j.before.usable(old.Active):
 		j.refuse(OneRotation, object, nil, fmt.Sprintf("a rotation is in the stage %s already", j.stage),
 			"wait for the stage Stable")
