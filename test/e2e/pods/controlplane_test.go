@@ -47,10 +47,11 @@ type hostedPlane struct {
 	*system
 
 	mu sync.Mutex
-	// failures are requests that were not trusted, or did not trust. interrupted is the number of those that a server
-	// which ended has not answered, with the last errors.
-	failures, lastInterrupted []string
-	requests, interrupted     int
+	// failures are requests that were not trusted, or did not trust. interrupted are those that a server which ended has
+	// not answered, by their error.
+	failures              []string
+	requests, interrupted int
+	reasons               map[string]int
 	// searched is how far the logs of the pods were searched, by file.
 	searched map[string]int
 }
@@ -83,7 +84,7 @@ func TestControlPlanes(t *testing.T) {
 			of := *s
 			of.namespace = namespace
 			t.Cleanup(func() { of.tellIfFailed(t) })
-			p := &hostedPlane{system: &of, searched: map[string]int{}}
+			p := &hostedPlane{system: &of, reasons: map[string]int{}, searched: map[string]int{}}
 			p.rotate(t, starts[i])
 		})
 	}
@@ -128,8 +129,8 @@ func (p *hostedPlane) tellTraffic(t *testing.T) {
 	if len(p.failures) > 0 || p.requests == 0 {
 		t.Errorf("requests failed: %s", strings.Join(p.failures, "; "))
 	}
-	if len(p.lastInterrupted) > 0 {
-		t.Logf("interrupted at last: %s", strings.Join(p.lastInterrupted, "; "))
+	for reason, n := range p.reasons {
+		t.Logf("interrupted %d times: %s", n, reason)
 	}
 	if p.interrupted*100 > p.requests*maxInterrupted {
 		t.Errorf("%d of %d requests were interrupted, want at most %d %%", p.interrupted, p.requests, maxInterrupted)
@@ -287,11 +288,17 @@ func (p *hostedPlane) runLogged(t *testing.T, a *access) {
 				Containers: []corev1.Container{{Name: logged, Image: "example.com/logged"}},
 			},
 		}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			return nil
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
 		}
-		return err
+		// The operator may not have registered the node yet.
+		return readLog(ctx, client)
 	})
+}
+
+func readLog(ctx context.Context, client kubernetes.Interface) error {
+	// DoRaw would not say what was not found.
+	return client.CoreV1().Pods(metav1.NamespaceDefault).GetLogs(logged, &corev1.PodLogOptions{}).Do(ctx).Error()
 }
 
 // use reaches the control plane all the time by what credentials returns, until the returned function is called.
@@ -308,8 +315,7 @@ func (p *hostedPlane) use(t *testing.T, who string, credentials func(context.Con
 			p.mu.Lock()
 			if network(err) {
 				p.interrupted++
-				p.lastInterrupted = append(p.lastInterrupted, who+": "+err.Error())
-				p.lastInterrupted = p.lastInterrupted[max(0, len(p.lastInterrupted)-5):]
+				p.reasons[err.Error()]++
 			} else {
 				p.failures = append(p.failures, who+": "+err.Error())
 			}
@@ -339,8 +345,7 @@ func (p *hostedPlane) request(ctx context.Context, who string, i int, credential
 	if _, err = secrets.Create(ctx, stored, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	_, err = client.CoreV1().Pods(metav1.NamespaceDefault).GetLogs(logged, &corev1.PodLogOptions{}).DoRaw(ctx)
-	return err
+	return readLog(ctx, client)
 }
 
 // network reports whether a request has failed because a server has ended or a member of etcd was replaced, and not
