@@ -72,7 +72,7 @@ func TestLostRecordOfAuthorities(t *testing.T) {
 				if now := w.names(); !slices.Equal(now, names) {
 					t.Errorf("without the record there are %q, with it there were %q", now, names)
 				}
-				w.completes(&state, after, end)
+				w.completes(&state, end)
 			})
 		}
 	}
@@ -80,10 +80,10 @@ func TestLostRecordOfAuthorities(t *testing.T) {
 
 // completes runs a rotation to its end, and fails if it refuses a peer of the reconciliation before. Its first phase
 // brings servers before clients.
-func (w *world) completes(state *edition.GroupRotation, before generation, end edition.Operation) {
+func (w *world) completes(state *edition.GroupRotation, end edition.Operation) {
 	w.Helper()
 	w.do(state, edition.OperationStart)
-	before = w.inLockstep(state)
+	before := w.inLockstep(state)
 	*state = state.Reconciled(settled, w.clock.Now())
 	w.do(state, end)
 	for state.Phase != edition.Completed {
