@@ -5,14 +5,17 @@ package trust
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 func mutual(t *testing.T) *fleet {
@@ -264,6 +267,55 @@ func TestWhoStillCountsIsSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhoStillCountsByChance: the same for any edit at rest of any parties.
+func TestWhoStillCountsByChance(t *testing.T) {
+	property.Check(t, func(rt *rapid.T) {
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]EvidenceKind{TLSProbe, Acknowledgement}), 1, 2)
+		f := newFleet(rt, topology{servers: kinds.Draw(rt, "servers"), clients: kinds.Draw(rt, "clients")})
+		for i := range f.d.Parties {
+			if rapid.Bool().Draw(rt, "node") {
+				f.onNode(f.d.Parties[i].Name, "uid")
+			}
+		}
+		f.settle()
+		before := f.clone()
+		for _, name := range f.names() {
+			switch p := f.party(name); rapid.SampledFrom([]string{"stays", "removed", "unselected", "presents", "member", "leaf"}).Draw(rt, "edit") {
+			case "removed":
+				f.remove(name)
+			case "unselected":
+				p.Members = nil
+			case "presents":
+				for k := range p.Members {
+					p.Members[k].Holds = f.names()
+				}
+			case "member":
+				f.d.ReleasedMembers = append(f.d.ReleasedMembers, name+"/"+name)
+			case "leaf":
+				f.d.Released = append(f.d.Released, name)
+			}
+		}
+		said := map[string]bool{}
+		judged := JudgeConfiguration(gateConfiguration, &Configured{Domains: []*Domain{before}}, &Configured{Domains: []*Domain{f.clone()}}, f.now)
+		for _, text := range judged.Consequences {
+			if name, _, still := strings.Cut(strings.TrimPrefix(text, "trust domain service: "), " still counts"); still {
+				said[name] = true
+			}
+		}
+		f.request("test")
+		f.settle()
+		counts := map[string]bool{}
+		for _, m := range f.assess().Members {
+			if p := f.d.Party(m.Party); p == nil || len(p.Members) == 0 {
+				counts[MemberName(m.Party, m.Member)] = true
+			}
+		}
+		if !maps.Equal(said, counts) {
+			rt.Fatalf("said to count %v, and %v do", said, counts)
+		}
+	})
 }
 
 // TestNewObjectOfANode: what is known of the former machine of that name decides whether a member without a leaf
