@@ -31,13 +31,7 @@ func TestWaiverIsAnEvent(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w, c := settled(t)
-			waiver := &trust.Waiver{Party: "clients", Member: "a", Reason: "it was dismantled", By: "jane", Expires: w.clock.Now().Add(time.Hour)}
-			waiver.Rotation = trust.RotationOf(w.domain())
-			made, err := record.OfWaiver(testNamespace, "web", waiver)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.put(made)
+			waiver := w.waive("clients", "a", time.Hour)
 			said := func() []string {
 				var out []string
 				for _, e := range w.events.all {
@@ -65,4 +59,21 @@ func TestWaiverIsAnEvent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waive waives a member for that long, as the API does.
+func (w *world) waive(party, member string, lasts time.Duration) *trust.Waiver {
+	w.t.Helper()
+	waiver := &trust.Waiver{
+		Party: party, Member: member, Reason: "it was dismantled", By: "jane", Expires: w.clock.Now().Add(lasts), Rotation: trust.RotationOf(w.domain()),
+	}
+	if err := trust.CheckWaiver(w.domain(), waiver, w.clock.Now()); err != nil {
+		w.t.Fatal(err)
+	}
+	made, err := record.OfWaiver(testNamespace, "web", waiver)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.put(made)
+	return waiver
 }

@@ -23,7 +23,6 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
@@ -154,8 +153,8 @@ func waysOut() map[trust.Reason]wayOut {
 func waysOfMembers() map[trust.Reason]wayOut {
 	reloads := func(g *guarded) { g.reports = nil }
 	waived := map[string]func(*guarded){"waived": func(g *guarded) {
-		g.waive("clients", "a")
-		g.waive("servers", "servers")
+		g.waive("clients", "a", 24*time.Hour)
+		g.waive("servers", "servers", 24*time.Hour)
 	}}
 	stuck := func(g *guarded) {
 		ca := g.domain().Signer.Active.Fingerprint
@@ -417,22 +416,6 @@ func (w *world) putNode(n *corev1.Node) {
 	if err := w.api.Put(n); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// waive waives a member as the API does.
-func (g *guarded) waive(party, member string) {
-	g.t.Helper()
-	waiver := &trust.Waiver{
-		Party: party, Member: member, Reason: "it is gone", By: "jane", Expires: g.clock.Now().Add(24 * time.Hour), Rotation: trust.RotationOf(g.domain()),
-	}
-	if err := trust.CheckWaiver(g.domain(), waiver, g.clock.Now()); err != nil {
-		g.t.Fatal(err)
-	}
-	made, err := record.OfWaiver(testNamespace, "web", waiver)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.put(made)
 }
 
 // admitted makes an edit that the webhook must allow.

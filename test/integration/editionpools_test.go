@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/edition"
@@ -34,11 +33,7 @@ var poolsConfiguration = strings.NewReplacer(
 // until its node has acknowledged the new authority. A node of another pool is not asked.
 func TestEditionsOfPools(t *testing.T) {
 	t.Parallel()
-	o := &hastyOperator{&gardener{workingPlane.use(t).podStage(t, "editions-pools")}}
-	if _, err := o.client.CoreV1().Namespaces().Patch(t.Context(), o.namespace, types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"certrotation.dev/guard":"enabled"}}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o := newHastyOperator(t, "editions-pools")
 	for name, of := range map[string]string{workerNode: pool, "editions-pool-b-0": "editions-pool-b"} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"worker.gardener.cloud/pool": of}}}
 		if _, err := o.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {

@@ -49,15 +49,22 @@ spec:
 // hastyOperator goes from phase to phase as soon as its Secrets are made, and restarts no pod.
 type hastyOperator struct{ *gardener }
 
-// TestEditions rotates a CA of an operator that runs ahead: certrotation holds each edition that a pod could not verify
-// yet, or would still need, and names the pod.
-func TestEditions(t *testing.T) {
-	t.Parallel()
-	o := &hastyOperator{&gardener{workingPlane.use(t).podStage(t, "editions")}}
+// newHastyOperator makes one in a guarded namespace of that name.
+func newHastyOperator(t *testing.T, namespace string) *hastyOperator {
+	t.Helper()
+	o := &hastyOperator{&gardener{workingPlane.use(t).podStage(t, namespace)}}
 	if _, err := o.client.CoreV1().Namespaces().Patch(t.Context(), o.namespace, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"certrotation.dev/guard":"enabled"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+// TestEditions rotates a CA of an operator that runs ahead: certrotation holds each edition that a pod could not verify
+// yet, or would still need, and names the pod.
+func TestEditions(t *testing.T) {
+	t.Parallel()
+	o := newHastyOperator(t, "editions")
 	configure(t, o.own, o.namespace, editionsConfiguration)
 	o.reaches(t, v1alpha1.StageStable, "")
 	o.restart(t, "client", "ca-bundle", edition.BundleKey)

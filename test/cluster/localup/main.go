@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	case "up":
 		return up(ctx, out, dir)
 	case "up etcd":
-		return upEtcd(ctx, out, filepath.Join(dir, etcdNodes))
+		return upEtcd(ctx, out, dir)
 	case "up pods":
 		return podsOnNodes().up(ctx, out, dir)
 	case "up control-plane":
@@ -100,12 +100,12 @@ func failed(step string, err error) error {
 }
 
 func down(ctx context.Context, out io.Writer, dir string) error {
-	if err := stacked.StopDir(ctx, filepath.Join(dir, etcdNodes), out); err != nil {
-		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, etcdNodes), err)
+	if err := stacked.StopDir(ctx, filepath.Join(dir, onEtcdNodes().dir), out); err != nil {
+		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, onEtcdNodes().dir), err)
 	}
 	for _, sample := range nodeSamples() {
-		if err := workernodes.StopDir(ctx, filepath.Join(dir, sample.name), out); err != nil {
-			return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, sample.name), err)
+		if err := workernodes.StopDir(ctx, filepath.Join(dir, sample.dir), out); err != nil {
+			return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, sample.dir), err)
 		}
 	}
 	if err := cluster.StopDir(ctx, dir, out); err != nil {

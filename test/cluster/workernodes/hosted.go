@@ -22,14 +22,14 @@ import (
 var HostedNamespaces = []string{"hosted-a", "hosted-b"}
 
 const (
-	hostedOverlay = `apiVersion: kustomize.config.k8s.io/v1beta1
+	guardedOverlay = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: %[1]s
 resources:
 - namespace.yaml
 - %[2]s
 `
-	hostedNamespace = `apiVersion: v1
+	guardedNamespace = `apiVersion: v1
 kind: Namespace
 metadata:
   name: %s
@@ -114,7 +114,7 @@ func (c *Cluster) applyGuarded(ctx context.Context, namespace, sample string) er
 		return err
 	}
 	return c.ApplyOverlay(ctx, dir, map[string]string{
-		"kustomization.yaml": fmt.Sprintf(hostedOverlay, namespace, relative), "namespace.yaml": fmt.Sprintf(hostedNamespace, namespace),
+		"kustomization.yaml": fmt.Sprintf(guardedOverlay, namespace, relative), "namespace.yaml": fmt.Sprintf(guardedNamespace, namespace),
 	})
 }
 
