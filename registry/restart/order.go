@@ -69,18 +69,28 @@ func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []
 }
 
 // TakeTurns restarts one workload of a relying party at a time, even if its trust domains have several due. Of those
-// with the verdict Write, only the first keeps it, and none while another one is under way. orders are all of one
-// namespace.
+// with the verdict Write, only the first keeps it, and none while another one is under way. Workloads that lack pods
+// come first. orders are all of one namespace.
 func TakeTurns(orders []*Order, known map[trust.Workload]trust.Progress, verdicts map[trust.Workload]Verdict) {
-	for i, o := range orders {
-		before := slices.IndexFunc(orders, func(other *Order) bool {
-			is := known[other.Workload]
-			underWay := is.Rolling || carries(is.Content, other.Content) && !is.Complete
-			return other != o && other.sharesParty(o) && (underWay || slices.Index(orders, other) < i && verdicts[other.Workload].State == Write)
-		})
-		if verdicts[o.Workload].State == Write && before >= 0 {
-			verdicts[o.Workload] = wait(ReasonRolling, "has to be restarted, and its relying party has %s restarted first", orders[before].Object())
+	var busy, lacking, others []*Order
+	for _, o := range orders {
+		is := known[o.Workload]
+		underWay := is.Rolling || carries(is.Content, o.Content) && !is.Complete
+		switch write := verdicts[o.Workload].State == Write; {
+		case write && underWay:
+			lacking = append(lacking, o)
+		case write:
+			others = append(others, o)
+		case underWay:
+			busy = append(busy, o)
 		}
+	}
+	for _, o := range slices.Concat(lacking, others) {
+		if at := slices.IndexFunc(busy, o.sharesParty); at >= 0 {
+			verdicts[o.Workload] = wait(ReasonRolling, "has to be restarted, and its relying party has %s restarted first", busy[at].Object())
+			continue
+		}
+		busy = append(busy, o)
 	}
 }
 

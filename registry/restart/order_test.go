@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"certrotation.dev/registry/trust"
@@ -54,8 +55,8 @@ func TestTakeTurns(t *testing.T) {
 		}
 	}
 	former, newest := trust.Progress{Content: map[string]string{contentKey: formerHash}, Complete: true}, trust.Progress{Content: map[string]string{contentKey: newestHash}}
-	done := newest
-	done.Complete = true
+	done, lacking := newest, former
+	done.Complete, lacking.Complete, lacking.Rolling = true, false, true
 	write, rolling := Verdict{State: Write}, Verdict{State: Wait, Reason: ReasonRolling}
 	for name, tt := range map[string]struct {
 		parties []string
@@ -68,6 +69,8 @@ func TestTakeTurns(t *testing.T) {
 		"the first one has begun":       {[]string{"clients", "clients"}, []trust.Progress{newest, former}, []Verdict{rolling, write}, []State{Wait, Wait}},
 		"the first one is done":         {[]string{"clients", "clients"}, []trust.Progress{done, former}, []Verdict{{State: Done}, write}, []State{Done, Write}},
 		"the first one is held":         {[]string{"clients", "clients"}, []trust.Progress{former, former}, []Verdict{{State: Hold}, write}, []State{Hold, Write}},
+		"the second one lacks a pod":    {[]string{"clients", "clients"}, []trust.Progress{former, lacking}, []Verdict{write, write}, []State{Wait, Write}},
+		"both lack pods":                {[]string{"clients", "clients"}, []trust.Progress{lacking, lacking}, []Verdict{write, write}, []State{Write, Wait}},
 		"they are of different parties": {[]string{"clients", "servers"}, []trust.Progress{former, newest}, []Verdict{write, rolling}, []State{Write, Wait}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +84,36 @@ func TestTakeTurns(t *testing.T) {
 				if got := verdicts[o.Workload]; got.State != tt.want[i] || got.State == Wait && got.Reason == "" {
 					t.Errorf("%s: %+v, want %s", o.Object(), got, tt.want[i])
 				}
+			}
+		})
+	}
+}
+
+// TestProgressOf: no other workload of a relying party begins while one lacks pods or has its pods replaced, whatever
+// for and whatever the verdict on it.
+func TestProgressOf(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(*appsv1.DeploymentStatus)
+		is   Verdict
+		want bool
+	}{
+		"it is at rest":                              {nil, Verdict{State: Write}, false},
+		"a pod is not available":                     {func(s *appsv1.DeploymentStatus) { s.AvailableReplicas-- }, Verdict{State: Wait, Reason: ReasonUnavailable}, true},
+		"one waits at its gate, and may be replaced": {func(s *appsv1.DeploymentStatus) { s.AvailableReplicas-- }, Verdict{State: Write}, true},
+		"one more waits at its gate":                 {func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, Verdict{State: Write}, true},
+		"its change is not seen":                     {func(s *appsv1.DeploymentStatus) { s.ObservedGeneration-- }, Verdict{State: Wait, Reason: ReasonNotSeen}, true},
+		"its rollout is paused":                      {func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas-- }, Verdict{State: Hold, Reason: ReasonPaused}, true},
+		"it has all, and a rollout of something else": {
+			func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, Verdict{State: Done}, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deployment(formerHash)
+			if tt.edit != nil {
+				tt.edit(&d.Status)
+			}
+			if got := ProgressOf(read(t, d), tt.is); got.Rolling != tt.want || got.Complete != (tt.is.State == Done) {
+				t.Errorf("%+v", got)
 			}
 		})
 	}

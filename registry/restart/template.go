@@ -31,9 +31,8 @@ func ProgressOf(w *Workload, v Verdict) trust.Progress {
 	if w == nil {
 		return trust.Progress{}
 	}
-	return trust.Progress{
-		Content: w.Annotations, Complete: v.State == Done, Rolling: v.State == Wait && (v.Reason == ReasonRolling || v.Reason == ReasonNotSeen),
-	}
+	complete := v.State == Done
+	return trust.Progress{Content: w.Annotations, Complete: complete, Rolling: !complete && (w.rolling() || v.Reason == ReasonRolling)}
 }
 
 // Repeats reports whether any process already recorded a verdict with the same reason.

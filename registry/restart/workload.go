@@ -120,6 +120,11 @@ func of(kind trust.WorkloadKind, meta *metav1.ObjectMeta, template *corev1.PodTe
 	}, nil
 }
 
+// rolling reports whether pods are being replaced by any template, or fewer are available than wanted.
+func (w *Workload) rolling() bool {
+	return w.Observed < w.Generation || w.Former > 0 || w.Updated < w.Wanted || w.Available < w.Wanted
+}
+
 // progressed returns when a rollout last made progress, zero if unknown.
 func (w *Workload) progressed() time.Time {
 	if w.progress == nil {

@@ -95,6 +95,9 @@ func (a *facts) replaces() bool {
 // bringsBack reports whether a CA can reissue what is lost before its verifiers load another one.
 func (a *facts) bringsBack(ca *pki.Certificate) bool { return a.usable(ca) && a.established(ca) }
 
+// bringsBackAny reports whether some CA of the signer can.
+func (a *facts) bringsBackAny() bool { return slices.ContainsFunc(a.d.Signer.slots(), a.bringsBack) }
+
 // anyAnchor reports whether the bundle holds an unexpired CA of the domain. next does not count: it has signed only
 // what is in Secrets.
 func (a *facts) anyAnchor() bool {

@@ -52,6 +52,9 @@ type traits struct {
 	inVolumes bool
 	// byRestart: pods load what is published by a restart of their workload (Party.Workloads).
 	byRestart bool
+	// whole: nothing new reaches a member while a leaf that it holds does not exist: no pod or revision starts
+	// without it.
+	whole bool
 	// ofTargets: members are objects with a caBundle. kube-apiserver verifies by one some time after its write.
 	ofTargets bool
 	// behind and stale are the next steps for a member that lacks an anchor, or presents an older leaf.
@@ -84,9 +87,9 @@ var kinds = map[EvidenceKind]traits{
 	Renewed: {basis: onRenewal, assumes: func(p *Party) string {
 		return fmt.Sprintf("%s is assumed to use a renewed leaf, and what came with it, after %s", p.Name, p.Grace)
 	}},
-	StaticPodRevision: {perNode: true, behind: rolledOut, stale: leafArrives, never: notObserved, lapsed: lastSeen},
+	StaticPodRevision: {perNode: true, whole: true, behind: rolledOut, stale: leafArrives, never: notObserved, lapsed: lastSeen},
 	WorkloadRollout: {
-		atStart: true, byRestart: true, behind: rolledOut, stale: leafArrives, never: notObserved, lapsed: lastSeen,
+		atStart: true, byRestart: true, whole: true, behind: rolledOut, stale: leafArrives, never: notObserved, lapsed: lastSeen,
 		assumes: func(p *Party) string {
 			if !p.StartAssumed {
 				return ""
@@ -95,7 +98,7 @@ var kinds = map[EvidenceKind]traits{
 		},
 	},
 	Mounted: {
-		atStart: true, inVolumes: true, never: notObserved, lapsed: lastSeen,
+		atStart: true, inVolumes: true, whole: true, never: notObserved, lapsed: lastSeen,
 		behind: "the writer of the immutable objects of its pods has not brought the bundle there yet",
 		stale:  "the writer of the immutable Secrets of its pods has not brought the leaf there yet",
 	},

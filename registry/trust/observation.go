@@ -16,14 +16,31 @@ import (
 func (a *proofs) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) proof {
 	seen, missing := a.observed(p, m)
 	if len(seen) == 0 {
+		missing.message += a.withoutLeaf(p, m)
 		return missing
 	}
 	for _, o := range seen {
 		if v := a.loaded(p, o, ca); !v.proven {
+			v.message += a.withoutLeaf(p, m)
 			return v.by(o, seen)
 		}
 	}
 	return proven
+}
+
+// withoutLeaf says what a person can do for a member that can load nothing new because it needs a leaf that is lost, and
+// that is issued only after its verifiers have loaded a CA: two such members wait for each other. It is "" otherwise.
+func (a *proofs) withoutLeaf(p *Party, m *Member) string {
+	at := slices.IndexFunc(m.Holds, func(name string) bool { return a.leaves[name] == nil || !a.leaves[name].Present })
+	if at < 0 || !p.Kind.traits().whole || a.bringsBackAny() {
+		return ""
+	}
+	out := fmt.Sprintf("; nothing new reaches it without Secret/%s, which is lost and issued when its own verifiers have loaded the CA: "+
+		"if they wait for each other, restore that Secret from a backup", m.Holds[at])
+	if m.Pod != nil {
+		return out + ", or delete the pod: the next one waits for the Secret, and counts when it starts"
+	}
+	return out + ", or from the disk of its node"
 }
 
 // loaded returns whether an observation proves that a process has loaded the anchor of ca. A list of subjects proves

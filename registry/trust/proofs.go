@@ -124,7 +124,7 @@ func (a *proofs) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
 	// before its holder trusts another one, only the grace period is left.
 	for _, name := range m.Holds {
 		l := a.leaves[name]
-		if (l == nil || !l.Present) && slices.ContainsFunc(a.d.Signer.slots(), a.bringsBack) {
+		if (l == nil || !l.Present) && a.bringsBackAny() {
 			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("holds Secret/%s, which does not exist, so it has loaded nothing since", name)}
 		}
 		switch {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // Restart is a workload whose pods must restart, because nothing else can bring their evidence.
@@ -28,7 +30,7 @@ type Progress struct {
 	// are available as are wanted.
 	Content  map[string]string
 	Complete bool
-	// Rolling says that its pods are being replaced, by any template.
+	// Rolling says that its pods are being replaced, by any template, or that fewer are available than wanted.
 	Rolling bool
 }
 
@@ -172,7 +174,7 @@ func (a *decision) waitingFor(out *Assessment, p *Party, content map[string]stri
 		if m.Pod == nil || m.Pod.Terminating {
 			continue
 		}
-		needed := blocks[m.Name] || a.waiver(p, m) == nil && a.presentsFormer(m, content)
+		needed := blocks[m.Name] && !a.hasRead(p, m) || a.waiver(p, m) == nil && a.presentsFormer(m, content)
 		if !m.Pod.Started {
 			// It may wait at its gate. No rotation waits for its evidence, and a waiver does not open the gate.
 			needed = !p.StartAssumed && NamesOther(m.Content, content, a.superseded(p))
@@ -182,6 +184,20 @@ func (a *decision) waitingFor(out *Assessment, p *Party, content map[string]stri
 		}
 	}
 	return waiting
+}
+
+// hasRead reports whether the process of a pod is known to have read all anchors and leaves that are published. Then a
+// restart brings nothing: what blocks is the former pod of that name. Expired evidence is enough, as in presentsFormer.
+func (a *decision) hasRead(p *Party, m *Member) bool {
+	return slices.ContainsFunc(m.Observations, func(o Observation) bool {
+		unread := func(ca *pki.Certificate) bool { return !slices.Contains(o.Trusts, ca.Fingerprint) }
+		other := func(name string) bool {
+			l := a.leaves[name]
+			return l == nil || l.Certificate == nil || !slices.Contains(o.Presents, l.Certificate.Fingerprint)
+		}
+		return o.Kind == p.Kind && m.Runs(&o) && o.Failure == "" && !slices.ContainsFunc(m.Holds, other) &&
+			(p.VerifiesNothing || !slices.ContainsFunc(a.d.Bundle.Anchors, unread))
+	})
 }
 
 // presentsFormer reports whether a pod has started with a leaf that was replaced since. Expired evidence is enough,

@@ -39,7 +39,7 @@ func podEvents() (all, between []event) {
 
 // notOfPods are the events that do not happen in worlds with pods.
 func notOfPods() []string {
-	return []string{"node joins", "node leaves", "label of a node", "object of a node", "recovery", "the recovery is applied", "loss of everything"}
+	return []string{"node joins", "node leaves", "label of a node", "object of a node", "recovery", "the recovery is applied"}
 }
 
 // scales scales a workload up, down, or to zero.

@@ -31,6 +31,7 @@ func (w *world) rest() error {
 		return err
 	}
 	w.registers(false)
+	w.lists()
 	if err := w.restAborted(dice); err != nil {
 		return err
 	}
@@ -211,6 +212,7 @@ func (w *world) keys() []string {
 //   - apply lost manifests of a recovery again;
 //   - delete objects that cannot be read;
 //   - end second processes that differ from the first one;
+//   - delete pods that wait for a lost leaf, which waits for them;
 //   - waive members that cannot run, or do not exist.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
@@ -225,6 +227,7 @@ func (w *world) helpOut() {
 		w.undoesWhatIsAhead(a)
 		w.restartsWhatIsAhead()
 		w.endsWhatDiffers(a)
+		w.deletesWhatWaits(a)
 		w.populates(d, a)
 		w.waivesStrangers(d, a)
 		w.waivesNobody(d, a)
@@ -306,6 +309,17 @@ func (w *world) endsWhatDiffers(a *trust.Assessment) {
 				w.say("somebody ends %s, which differs from the first process behind its address", p.name)
 				w.end(p)
 			}
+		}
+	}
+}
+
+// deletesWhatWaits deletes pods that can load nothing new without a leaf that waits for them, as blockers say.
+func (w *world) deletesWhatWaits(a *trust.Assessment) {
+	for _, b := range a.Blockers {
+		if p := w.process(b.Member); p != nil && p.pod != nil && p.up && strings.Contains(b.Message, "or delete the pod: the next one waits for the Secret") {
+			w.say("somebody deletes the pod %s, which waits for a leaf that is lost", p.name)
+			p.pod.succeeded = w.topology.stateful
+			w.terminates(p)
 		}
 	}
 }

@@ -99,8 +99,12 @@ func (w *world) restartsFor(l *leader, o *restart.Order) {
 	of.restarting = true
 }
 
-// checkOneAtATime checks that no two workloads of a relying party restart at once.
+// checkOneAtATime checks that no two workloads of a relying party restart at once. One that lacks pods may restart: its
+// rollout replaces what does not run first.
 func (w *world) checkOneAtATime(of *workload) error {
+	if slices.ContainsFunc(w.living(of), func(p *process) bool { return !p.up }) {
+		return nil
+	}
 	for _, other := range w.workloads {
 		behind := func(p *process) bool { return p.pod.template != other.template || !p.up }
 		if other != of && other.party == of.party && other.restarting && slices.ContainsFunc(w.living(other), behind) {

@@ -126,7 +126,7 @@ func (l *workload) rewrites(t *template) {
 // rolls lets the controller of a workload do its next step: observe a change, make a missing pod, or replace a pod
 // of a former template. It reports whether there was one.
 func (w *world) rolls(l *workload) bool {
-	if !l.startsOnly() || w.wrong {
+	if !l.startsOnly() || w.wrong && !w.mistaken {
 		return false
 	}
 	living := w.living(l)

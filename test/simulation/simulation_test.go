@@ -39,11 +39,8 @@ func (d *rapidDice) resume() {
 	}
 }
 
-// stepsInCI and stepsExtended are the numbers of steps of TestSimulation and TestExtendedSimulation.
-const (
-	stepsInCI     = 50_000
-	stepsExtended = 200_000
-)
+// stepsInCI is the number of steps of TestSimulation.
+const stepsInCI = 50_000
 
 // budget is STEPS of the environment, or the number of steps in CI.
 func budget(t *testing.T) int {
@@ -82,16 +79,24 @@ const worldsPerCheck = 100
 // TestSimulation plays random stories until the budget is used up, and brings each to rest.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	simulate(t, budget(t), property.Seed(t))
+	draw, least := worlds(t)
+	simulate(t, draw, least, budget(t), property.Seed(t))
 }
 
 // TestExtendedSimulation plays other stories than TestSimulation, which uses up fewer seeds than steps.
-func TestExtendedSimulation(t *testing.T) { simulate(t, stepsExtended, property.Seed(t)+stepsInCI) }
+func TestExtendedSimulation(t *testing.T) {
+	for name, tt := range map[string]struct {
+		draw  func(dice) topology
+		least map[happening]int
+		steps int
+	}{"all": {drawWorld, leastOfAll(), 200_000}, "started": {drawStarted, nil, 100_000}} {
+		t.Run(name, func(t *testing.T) { simulate(t, tt.draw, tt.least, tt.steps, property.Seed(t)+stepsInCI) })
+	}
+}
 
-func simulate(t *testing.T, steps int, first uint64) {
+func simulate(t *testing.T, draw func(dice) topology, least map[happening]int, steps int, first uint64) {
 	t.Helper()
 	total := newCounts()
-	draw, least := worlds(t)
 	begin, told := time.Now(), time.Now()
 	search := property.Search{Seed: first, Checks: worldsPerCheck, Steps: 50, ShrinkTime: 20 * time.Second}
 	for ; total.steps < steps; search.Seed++ {

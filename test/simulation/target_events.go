@@ -67,7 +67,7 @@ func (w *world) seesOne() bool {
 }
 
 // editsCABundle makes a person remove an anchor from a caBundle, or add a foreign one. It does so only if no
-// kube-apiserver would then refuse a live leaf, and keeps the active CA.
+// kube-apiserver would then refuse a live leaf, and keeps the CAs that may sign another one.
 func (w *world) editsCABundle() bool {
 	if w.target == nil || w.nested {
 		return false
@@ -84,7 +84,7 @@ func (w *world) editsCABundle() bool {
 		anchors[at] = append(anchors[at], ca.Certificate)
 	default:
 		lost := w.dice.roll(len(anchors[at]), "anchor")
-		if signs := anchors[at][lost].Equal; slices.ContainsFunc(w.domains().Domains, func(d *trust.Domain) bool { return d.Signer.Active != nil && signs(d.Signer.Active) }) {
+		if slices.ContainsFunc(w.domains().Domains, func(d *trust.Domain) bool { return signs(&d.Signer, anchors[at][lost]) }) {
 			return false
 		}
 		anchors[at] = slices.Delete(anchors[at], lost, lost+1)
@@ -109,6 +109,11 @@ func (w *world) editsCABundle() bool {
 	w.counts.event(caBundleByHand)
 	w.target.unseen = true
 	return true
+}
+
+// signs reports whether a signer has the key of a CA, and has signed with it.
+func signs(s *trust.Signer, ca *pki.Certificate) bool {
+	return s.Active != nil && ca.Equal(s.Active) || slices.ContainsFunc(s.Previous, ca.Equal)
 }
 
 // restTarget lets the injector write all that is due.

@@ -53,11 +53,14 @@ func readAtStart(domains *inventory.Namespace, party string) []file {
 	return out
 }
 
-// object returns a pod as the API server has it.
+// object returns a pod as the API server has it. A pod of a workload that reloads its files names no content.
 func (p *process) object(of trust.WorkloadKind) *corev1.Pod {
-	o := p.pod
+	o, made := p.pod, p.pod.template
+	if made == nil {
+		made = &template{}
+	}
 	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: p.member, Namespace: namespace, UID: types.UID(o.uid), Labels: o.workload.labels(), Annotations: o.template.content,
+		Name: p.member, Namespace: namespace, UID: types.UID(o.uid), Labels: o.workload.labels(), Annotations: made.content,
 		OwnerReferences: o.workload.owner(of),
 	}}
 	if o.terminating {
@@ -75,7 +78,7 @@ func (p *process) object(of trust.WorkloadKind) *corev1.Pod {
 	case p.up:
 		out.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
-	o.template.fill(&out.Spec, o.workload.files)
+	made.fill(&out.Spec, o.workload.files)
 	return out
 }
 
