@@ -4,12 +4,9 @@
 package rotation
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"maps"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +24,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
 	"certrotation.dev/test/clientca"
+	"certrotation.dev/test/knownissues"
 )
 
 // wayOut is a state that needs a person.
@@ -68,12 +66,9 @@ var byThemselves = map[trust.Reason]string{
 // admits every edit of the person, and then the state ends.
 func TestWaysOut(t *testing.T) {
 	ways := waysOut()
-	for _, reason := range tableOfReasons(t) {
-		_, walked := ways[reason]
-		if _, excused := byThemselves[reason]; walked == excused {
-			t.Errorf("docs/known-issues.md has the reason %s: walked %t, by itself %t", reason, walked, excused)
-		}
-	}
+	knownissues.Check(t, knownissues.Reasons(t, "A rotation waits", "A configuration has a problem"),
+		func(reason string) bool { _, ok := ways[trust.Reason(reason)]; return ok },
+		func(reason string) bool { return byThemselves[trust.Reason(reason)] != "" })
 	for reason, way := range ways {
 		t.Run(string(reason), func(t *testing.T) { way.walk(t, reason, way.person) })
 		for name, person := range way.also {
@@ -108,30 +103,6 @@ func (way *wayOut) walk(t *testing.T, reason trust.Reason, person func(*guarded)
 	if problems := w.Namespace(testNamespace).Problems; a.Stage != trust.Stable || len(a.Blockers)+len(a.Problems)+len(problems) > 0 {
 		t.Errorf("after what a person did it is %s, blockers %+v, problems %+v %+v", a.Stage, a.Blockers, a.Problems, problems)
 	}
-}
-
-// tableOfReasons returns the reasons in docs/known-issues.md for which a rotation waits, and of configurations.
-func tableOfReasons(t *testing.T) []trust.Reason {
-	t.Helper()
-	page, err := os.Open("../../docs/known-issues.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer page.Close()
-	var out []trust.Reason
-	row, section := regexp.MustCompile("^\\| `([A-Za-z]+)` \\|"), ""
-	for lines := bufio.NewScanner(page); lines.Scan(); {
-		if heading, ok := strings.CutPrefix(lines.Text(), "## "); ok {
-			section = heading
-		}
-		if found := row.FindStringSubmatch(lines.Text()); found != nil && (section == "A rotation waits" || section == "A configuration has a problem") {
-			out = append(out, trust.Reason(found[1]))
-		}
-	}
-	if !slices.Contains(out, trust.ReasonAnchorNotLoaded) || !slices.Contains(out, inventory.ReasonInvalidRecord) {
-		t.Fatalf("the table has the reasons %v", out)
-	}
-	return out
 }
 
 func (w *world) waitsFor(reason trust.Reason) bool {

@@ -66,8 +66,8 @@ func (w *world) restoresAll() bool {
 	w.counts.event(restoredAll)
 	w.backup = nil
 	for _, h := range w.histories {
-		// The restored roster may be older than the abort.
-		h.aborted = nil
+		// The restored roster may be older than the abort, and than what people took out.
+		h.aborted, h.removed = nil, nil
 	}
 	w.objectWritten()
 	for _, p := range w.processes {

@@ -18,7 +18,7 @@ func (w *world) check() error {
 		return nil
 	}
 	w.noteDeath()
-	for _, one := range []func() error{w.checkHandshakes, w.checkBundles, w.checkContent} {
+	for _, one := range []func() error{w.checkHandshakes, w.checkBundles, w.checkContent, w.checkRemoved} {
 		if err := one(); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (w *world) checkHandshakes() error {
 			continue
 		}
 		for _, v := range w.processes {
-			if !v.up || v.pools[d.Name] == nil {
+			if !v.up || v.pools[d.Name] == nil || v.pools[d.Name].ended(w.clock.now().Add(v.off)) {
 				continue
 			}
 			if err := w.checkVerifier(d, v); err != nil {
@@ -150,7 +150,8 @@ func (w *world) checkBundles() error {
 		}
 		for i := range d.Leaves {
 			l := &d.Leaves[i]
-			if l.Unnamed || len(besideLeaf(l)) == 0 {
+			// A machine that was proven to be gone, and is back, has what is beside its leaf written anew.
+			if l.Unnamed || len(besideLeaf(l)) == 0 || l.Certificate != nil && w.abandoned[l.Certificate.Fingerprint] {
 				continue
 			}
 			if err := w.checkStart(d, l.Anchors, inSecret); err != nil {

@@ -12,6 +12,7 @@
 // process, with leases, and only what a collector or a report can know. Among the events are:
 //
 //   - configurations are edited in flight, with the guard or past it, and name members that do not exist;
+//   - clients end at rest and leave the configuration. WhoCounts: those count on of which the guard said so;
 //   - nodes lose their labels and their objects while their processes live;
 //   - everything is restored from a backup;
 //   - all clocks jump ahead and come back;
@@ -85,8 +86,8 @@
 //
 // A cache lags for ten minutes at most: whether a leaf may be issued depends on the cached time since an anchor was
 // published. Clocks of leaders and processes are up to two minutes off, less than the five minutes by which
-// certificates are backdated. Nothing is promised of a leaf that was made while all clocks were ahead, until its time,
-// nor of one that ended within three days of a jump by decades.
+// certificates are backdated. Nothing is promised to a process whose anchors have all expired, nor of a leaf that was
+// made while all clocks were ahead, until its time, or that ended within three days of a jump by decades.
 //
 // The API server is a separate store instead of test/apifake, with faults of the same names. The explorer forks the
 // server at every state, which takes a microsecond because stored objects are shared. Caches that lag are its former

@@ -76,6 +76,7 @@ func (t topology) events() (all, between []event) {
 		{"label of a node", 1, plain((*world).nodeLosesLabel)},
 		{"object of a node", 2, plain((*world).nodeLosesObject)},
 		{"name of a party", 1, plain((*world).renamesParty)},
+		{"client goes", 1, (*world).clientGoes},
 		{"refused writes", 1, plain((*world).refusesWrites)},
 		{"clocks", 1, plain((*world).clocksJump)},
 		{"policy", 1, plain((*world).shortensPolicy)},

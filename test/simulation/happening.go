@@ -56,6 +56,7 @@ const (
 	unregistered   happening = "a node loses its object"
 	movedNode      happening = "a node registers again with another address"
 	renamedParty   happening = "a party of nodes gets another name"
+	clientGone     happening = "a client goes, and leaves the configuration"
 	recordedAbsent happening = "a member is proven to be gone"
 	// For pods.
 	podStart        happening = "a container of a pod starts"
@@ -95,10 +96,10 @@ const (
 // leastOfAll is how often each must happen at least in perSteps steps.
 func leastOfAll() map[happening]int {
 	out := map[happening]int{
-		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
+		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 50, paced: 100, compromised: 10,
 		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, earlyLeaf: 50, unfitNext: 5, reidentified: 5, renewedCA: 10, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, typoUndone: 3, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, longJump: 30, aborted: 50, endedAlone: 2, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
-		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, recordedAbsent: 20,
+		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, clientGone: 20, recordedAbsent: 20,
 	}
 	maps.Copy(out, leastOfPods())
 	return out

@@ -314,11 +314,7 @@ func (w *world) renamesParty() bool {
 	if len(w.unregistered) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(w.api.nodes)), unchosen) {
 		return false
 	}
-	atRest := func(d *trust.Domain) bool {
-		return d.Signer.Active != nil && trust.Assess(w.seen(d), w.clock.now()).Stage == trust.Stable
-	}
-	if domains := w.domains().Domains; !w.topology.onNodes() || w.wrong || w.recovery != nil ||
-		slices.ContainsFunc(domains, func(d *trust.Domain) bool { return !atRest(d) }) {
+	if !w.topology.onNodes() || w.wrong || w.recovery != nil || !w.allStable() {
 		return false
 	}
 	cfg, names := w.configuration.DeepCopy(), map[string]string{"servers": "machines", "machines": "servers"}

@@ -28,11 +28,11 @@ func (w *world) namesNobody(d *configv1alpha1.TrustDomain) bool {
 	return false
 }
 
-// waivesNobody waives the member that does not exist, as the blockers say.
+// waivesNobody waives members that do not exist, or not any more, as the blockers say.
 func (w *world) waivesNobody(d *trust.Domain, a *trust.Assessment) {
 	for _, b := range a.Blockers {
-		if b.Member == nobody && strings.Contains(b.Message, "waive") {
-			w.waive(d, membership{domain: d.Name, party: b.Party, member: nobody})
+		if (b.Member == nobody || w.left[b.Member]) && strings.Contains(b.Message, "waive") {
+			w.waive(d, membership{domain: d.Name, party: b.Party, member: b.Member})
 		}
 	}
 }

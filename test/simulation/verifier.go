@@ -6,6 +6,7 @@ package simulation
 import (
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,11 @@ type pool struct {
 	id      int
 	anchors []*pki.Certificate
 	roots   *x509.CertPool
+}
+
+// ended reports whether all anchors have expired: whatever is signed, it is not accepted.
+func (p *pool) ended(now time.Time) bool {
+	return !slices.ContainsFunc(p.anchors, func(ca *pki.Certificate) bool { return !ca.Expired(now) })
 }
 
 type question struct {

@@ -77,6 +77,8 @@ type world struct {
 	early map[pki.Fingerprint]bool
 	// returned says that all clocks were ahead, and are right again.
 	returned bool
+	// left are the clients that people ended and took out of the configuration. A restored roster may have them.
+	left map[string]bool
 	// wrong says that the configuration is not true of the processes. unregistered are machines without a Node
 	// object. mistaken says that the configuration names a member that does not exist.
 	wrong        bool
@@ -111,6 +113,9 @@ type history struct {
 	dead, ahead bool
 	// aborted is the last CA that an abort has dropped before it signed, or nil.
 	aborted *pki.Certificate
+	// removed are the members that have left the configuration at rest, each with whether the guard said that it still
+	// counts.
+	removed map[string]bool
 	// noted are the conditions that held after the last step, open the requests that were not answered.
 	noted map[happening]bool
 	open  []string

@@ -49,9 +49,11 @@ type machine struct {
 	// restarting is true from a restart by a manifest until the process is ready.
 	restarting bool
 	restarts   int
-	// failures is how many of the next installers fail. A member with the trust bad never becomes ready.
-	failures int
-	bad      int
+	// failures is how many of the next installers fail. A member with the trust bad never becomes ready. No pruner
+	// succeeds if unprunable is true.
+	failures   int
+	bad        int
+	unprunable bool
 	// reported is the last reported state of the Node object.
 	reported string
 	// pods are the start times of the running pods, by name.
@@ -218,7 +220,10 @@ func (m *machine) runPods() {
 func (m *machine) finish(pod *corev1.Pod) {
 	pod.Status.Phase = corev1.PodSucceeded
 	code, message := int32(0), "done"
-	if pod.Labels[labelApp] == appInstaller {
+	switch {
+	case pod.Labels[labelApp] != appInstaller && m.unprunable:
+		pod.Status.Phase, code, message = corev1.PodFailed, 1, "the disk is read-only"
+	case pod.Labels[labelApp] == appInstaller:
 		if m.failures > 0 {
 			m.failures--
 			pod.Status.Phase, code, message = corev1.PodFailed, 1, "the disk is full"
