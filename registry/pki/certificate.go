@@ -55,8 +55,10 @@ type Certificate struct {
 	der, rawSubject, rawIssuer []byte
 	// signer is the first CA that SignedBy proved to have signed this certificate. Few have others: another
 	// certificate of the same key, or a stranger of the same name.
-	signer atomic.Pointer[Certificate]
-	others answers
+	signer  atomic.Pointer[Certificate]
+	answers answers
+	// issuerName and subjectName are the nameHash of both.
+	issuerName, subjectName uint64
 }
 
 // DER returns a copy of the encoded certificate.

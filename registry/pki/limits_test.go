@@ -130,11 +130,11 @@ func TestSignedByRemembersStrangers(t *testing.T) {
 				t.Fatal("signed by a stranger")
 			}
 		}
-		if _, known := leaf.others.get(other.Fingerprint); !known {
+		if _, known := leaf.answers.get(hasSigned, 0, other); !known {
 			t.Fatalf("anchor %d is not remembered", i)
 		}
-		if len(leaf.others.signed) > maxAnswers {
-			t.Fatalf("%d are remembered", len(leaf.others.signed))
+		if len(leaf.answers.known) > maxAnswers {
+			t.Fatalf("%d are remembered", len(leaf.answers.known))
 		}
 	}
 	if !leaf.SignedBy(leaf) {

@@ -69,6 +69,8 @@ func facts(cert *x509.Certificate) *Certificate {
 		der:              cert.Raw,
 		rawSubject:       cert.RawSubject,
 		rawIssuer:        cert.RawIssuer,
+		issuerName:       nameHash(&cert.Issuer),
+		subjectName:      nameHash(&cert.Subject),
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// CheckLeaf returns why verifiers that trust c would refuse a leaf of the profile: name constraints, extended key
-// usages, or an unknown critical extension. crypto/x509 verifies a stand-in for the leaf under a stand-in for c with
-// the same extensions; a fixed key signs both. It returns ErrRestricted, or ErrInvalidProfile if no such leaf can be
+// CheckLeaf returns why one of the verifiers, which trust c, would refuse a leaf of the profile: name constraints, extended key
+// usages, or an unknown critical extension. A stand-in for the leaf is verified under a stand-in for c with the same
+// extensions; a fixed key signs both. It returns ErrRestricted, or ErrInvalidProfile if no such leaf can be
 // made.
-func (c *Certificate) CheckLeaf(profile Profile) error {
+func (c *Certificate) CheckLeaf(profile Profile, by Verifiers) error {
 	if !c.restricted {
 		return nil
 	}
@@ -46,13 +46,8 @@ func (c *Certificate) CheckLeaf(profile Profile) error {
 	if err != nil {
 		return err
 	}
-	roots := x509.NewCertPool()
-	roots.AddCert(authority)
-	for _, usage := range extended(profile.Usages) {
-		options := x509.VerifyOptions{Roots: roots, CurrentTime: like.NotBefore.Add(time.Second), KeyUsages: []x509.ExtKeyUsage{usage}}
-		if _, err := leaf.Verify(options); err != nil {
-			return fmt.Errorf("%w: %w", ErrRestricted, err)
-		}
+	if err := permitted(leaf, authority, extended(profile.Usages), by, like.NotBefore.Add(time.Second)); err != nil {
+		return fmt.Errorf("%w: %w", ErrRestricted, err)
 	}
 	return nil
 }

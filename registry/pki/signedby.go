@@ -24,22 +24,23 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	if known := c.signer.Load(); known != nil && known.Equal(ca) {
 		return true
 	}
-	if signed, known := c.others.get(ca.Fingerprint); known {
+	if signed, known := c.answers.get(hasSigned, 0, ca); known {
 		return signed
 	}
 	signed := signatureHolds(c.der, ca.der)
 	if !signed || !c.signer.CompareAndSwap(nil, ca) {
-		c.others.add(ca.Fingerprint, signed)
+		c.answers.add(hasSigned, 0, ca, signed)
 	}
 	return signed
 }
 
 // Identifies reports whether the authority key identifier of c matches the key identifier and serial number of ca, as
-// far as both have them. If not, OpenSSL does not accept ca as the issuer even if its key signed c (X509_check_akid).
-// crypto/x509 does not check this.
-func (c *Certificate) Identifies(ca *Certificate) bool {
-	return (c.AuthorityKeyID == "" || ca.SubjectKeyID == "" || c.AuthorityKeyID == ca.SubjectKeyID) &&
-		(c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber)
+// far as both have them and one of the verifiers looks. If not, that verifier does not take ca for the issuer even if
+// its key signed c (X509_check_akid of OpenSSL). crypto/x509 looks at neither, GnuTLS and NSS at no serial number.
+func (c *Certificate) Identifies(ca *Certificate, by Verifiers) bool {
+	byKey := c.AuthorityKeyID == "" || ca.SubjectKeyID == "" || c.AuthorityKeyID == ca.SubjectKeyID
+	bySerial := c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber
+	return (byKey || !by.any(OpenSSL|BoringSSL|GnuTLS|NSS|Java)) && (bySerial || !by.any(OpenSSL|BoringSSL|Java))
 }
 
 // issuerSerial returns the serial number of the issuer's certificate that cert names, in the form of SerialNumber, ""
@@ -75,25 +76,40 @@ func signatureHolds(child, parent []byte) bool {
 	return signed.CheckSignatureFrom(signer) == nil
 }
 
-// answers remembers which CAs signed a certificate, and which did not. The zero value is ready.
+// relation is a question about a certificate and a CA.
+type relation byte
+
+const (
+	hasSigned relation = iota
+	mayHaveSigned
+	permits
+)
+
+// answers remembers what was found out about a certificate and CAs. The zero value is ready.
 type answers struct {
-	mu     sync.Mutex
-	signed map[Fingerprint]bool
+	mu    sync.Mutex
+	known map[answer]bool
 }
 
-func (a *answers) get(ca Fingerprint) (signed, known bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	signed, known = a.signed[ca]
-	return signed, known
+type answer struct {
+	relation relation
+	by       Verifiers
+	ca       Fingerprint
 }
 
-// add remembers a CA. At the limit it forgets all others, which are then checked again.
-func (a *answers) add(ca Fingerprint, signed bool) {
+func (a *answers) get(of relation, by Verifiers, ca *Certificate) (yes, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.signed == nil || len(a.signed) >= maxAnswers {
-		a.signed = map[Fingerprint]bool{}
+	yes, known = a.known[answer{of, by, ca.Fingerprint}]
+	return yes, known
+}
+
+// add remembers an answer. At the limit it forgets all others, which are then found out again.
+func (a *answers) add(of relation, by Verifiers, ca *Certificate, yes bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil || len(a.known) >= maxAnswers {
+		a.known = map[answer]bool{}
 	}
-	a.signed[ca] = signed
+	a.known[answer{of, by, ca.Fingerprint}] = yes
 }

@@ -105,7 +105,7 @@ func TestIdentifies(t *testing.T) {
 		"the identifier of one without any": {leaf("own", nil), stripID(another), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tt.cert.Identifies(tt.ca); got != tt.want {
+			if got := tt.cert.Identifies(tt.ca, 0); got != tt.want {
 				t.Errorf("%t, want %t", got, tt.want)
 			}
 		})
@@ -147,7 +147,7 @@ func TestSignedByMemo(t *testing.T) {
 		if signed := leaf.SignedBy(other); signed != want {
 			t.Errorf("signed by %s: %t, want %t", other.Subject, signed, want)
 		}
-		if signed, known := leaf.others.get(other.Fingerprint); !known || signed != want {
+		if signed, known := leaf.answers.get(hasSigned, 0, other); !known || signed != want {
 			t.Errorf("%s is remembered as %t (known: %t), want %t", other.Subject, signed, known, want)
 		}
 	}

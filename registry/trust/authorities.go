@@ -29,7 +29,9 @@ func (a *facts) twins(ca *pki.Certificate) []*pki.Certificate {
 // standIns returns the other anchors that accept a leaf of a CA in its place, once they are loaded.
 func (a *facts) standIns(ca *pki.Certificate, leaf string) []*pki.Certificate {
 	c := a.leaves[leaf].Certificate
-	return slices.DeleteFunc(a.twins(ca), func(twin *pki.Certificate) bool { return !c.Identifies(twin) || c.NotAfter.After(twin.NotAfter) })
+	return slices.DeleteFunc(a.twins(ca), func(twin *pki.Certificate) bool {
+		return !c.AcceptedBy(twin, a.d.Verifiers) || c.NotAfter.After(twin.NotAfter)
+	})
 }
 
 // sameKey reports whether two CAs have the same key and name.
@@ -192,7 +194,7 @@ func misfitsOf(d *Domain, ca *pki.Certificate) []misfit {
 		if l.Unnamed {
 			continue
 		}
-		if err := ca.CheckLeaf(l.Policy.Profile); err != nil {
+		if err := ca.CheckLeaf(l.Policy.Profile, d.Verifiers); err != nil {
 			out = append(out, misfit{l.Name, err})
 		}
 	}

@@ -29,6 +29,8 @@ type Domain struct {
 	Leaves []Leaf
 	// Parties ordered as configured.
 	Parties []Party
+	// Verifiers are the TLS libraries that must accept what is used; zero means all.
+	Verifiers pki.Verifiers
 	// ReissuePerMinute bounds how many non-urgent leaves are reissued in a minute, zero for no bound.
 	ReissuePerMinute int
 	// ClockSkew is how far the controller's clock is ahead of the API server's and the kubelets' (behind if

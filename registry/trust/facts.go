@@ -108,7 +108,7 @@ func (a *facts) countLeaf(l *Leaf) {
 		}
 		for _, link := range a.chainOf(l) {
 			a.under[link.ca.Fingerprint] = append(a.under[link.ca.Fingerprint], l.Name)
-			if link.identified && proves {
+			if link.accepted && proves {
 				a.borne[link.ca.Fingerprint]++
 			}
 		}
@@ -151,23 +151,20 @@ func (a *facts) signerOf(l *Leaf) *pki.Certificate {
 	if l.Certificate == nil {
 		return nil
 	}
-	if ca := signerAmong(l.Certificate, a.authorities); ca != nil {
+	if ca := a.signerAmong(l.Certificate, a.authorities); ca != nil {
 		return ca
 	}
-	return signerAmong(l.Certificate, l.Authorities)
+	return a.signerAmong(l.Certificate, l.Authorities)
 }
 
 // signerAmong prefers the CA that every verifier takes for the issuer to a twin with its key and name.
-func signerAmong(c *pki.Certificate, authorities []*pki.Certificate) *pki.Certificate {
+func (a *facts) signerAmong(c *pki.Certificate, authorities []*pki.Certificate) *pki.Certificate {
 	var twin *pki.Certificate
 	for _, ca := range authorities {
-		if !c.SignedBy(ca) {
-			continue
-		}
-		if c.Identifies(ca) {
+		if c.AcceptedBy(ca, a.d.Verifiers) {
 			return ca
 		}
-		if twin == nil {
+		if twin == nil && c.SignedBy(ca) {
 			twin = ca
 		}
 	}
@@ -244,14 +241,14 @@ func (a *facts) newest() *pki.Certificate {
 // link is a CA that a leaf chains to.
 type link struct {
 	ca *pki.Certificate
-	// identified says that every verifier finds it: each certificate on the path identifies its issuer
-	// (pki.Certificate.Identifies).
-	identified bool
+	// accepted says that every verifier finds it: each certificate on the path is accepted by its issuer
+	// (pki.Certificate.AcceptedBy).
+	accepted bool
 }
 
-// chainOf returns the CAs that a leaf chains to: its signer, the signer's signers, and so on, among the CAs of the
-// slots, the bundle and the leaf's own Secret. The leaves of intermediates need their root as much as its own leaves
-// do.
+// chainOf returns the CAs that a leaf chains to for some verifier (pki.Certificate.MayBeAcceptedBy): its signer, the
+// signer's signers, and so on, among the CAs of the slots, the bundle and the leaf's own Secret. The leaves of
+// intermediates need their root as much as its own leaves do.
 func (a *facts) chainOf(l *Leaf) []link {
 	known := slices.Concat(a.authorities, l.Authorities)
 	var chain []link
@@ -260,15 +257,15 @@ func (a *facts) chainOf(l *Leaf) []link {
 		child := open[0]
 		open = open[1:]
 		for _, ca := range known {
-			if same(ca, child.ca) || !child.ca.SignedBy(ca) {
+			if same(ca, child.ca) || !child.ca.MayBeAcceptedBy(ca) {
 				continue
 			}
-			next := link{ca, child.identified && child.ca.Identifies(ca)}
+			next := link{ca, child.accepted && child.ca.AcceptedBy(ca, a.d.Verifiers)}
 			at := slices.IndexFunc(chain, func(l link) bool { return same(l.ca, ca) })
 			switch {
 			case at < 0:
 				chain = append(chain, next)
-			case next.identified && !chain[at].identified:
+			case next.accepted && !chain[at].accepted:
 				chain[at] = next
 			default:
 				continue

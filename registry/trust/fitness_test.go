@@ -5,9 +5,12 @@ package trust
 
 import (
 	"crypto/x509"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // TestUnfitNextIsNotPromoted: a CA for clients only got into next past the guard. All members acknowledge it. It
@@ -42,6 +45,34 @@ func TestUnfitNextIsNotPromoted(t *testing.T) {
 	}
 	if a := w.settle(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 || !same(w.d.Signer.Active, active) {
 		t.Errorf("no rest after the abort: %s", outline(a))
+	}
+}
+
+// TestVerifiersOfADomain: a CA is fit if the verifiers of the domain accept what it signs. Of one whose extended key
+// usage is any, OpenSSL does not.
+func TestVerifiersOfADomain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		verifiers pki.Verifiers
+		fit       bool
+	}{
+		"all":            {0, false},
+		"OpenSSL and Go": {pki.OpenSSL | pki.Go, false},
+		"Go":             {pki.Go, true},
+		"GnuTLS":         {pki.GnuTLS, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := bootstrapped(t)
+			w.d.Verifiers = tt.verifiers
+			w.d.Signer.Next = w.raw(foreign(w), func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }, nil)
+			w.settle()
+			w.reloadAll()
+			a := w.assess()
+			promotes := slices.ContainsFunc(a.Actions, func(x Action) bool { return x.Kind == Promote })
+			refused := slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Reason == ReasonUnfitSigner && strings.Contains(b.Message, "OpenSSL") })
+			if promotes != tt.fit || refused == tt.fit {
+				t.Errorf("actions %+v, blockers %+v", a.Actions, a.Blockers)
+			}
+		})
 	}
 }
 

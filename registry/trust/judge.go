@@ -84,11 +84,11 @@ func (j *judge) judgeContent(object string, before, after *Problem) bool {
 // knownTo finds the CA of the domain before the edit that a leaf chains to, directly or by the intermediates in its
 // own Secret.
 func (j *judge) knownTo(l *Leaf) *pki.Certificate {
-	if ca := signerAmong(l.Certificate, j.before.authorities); ca != nil {
+	if ca := j.before.signerAmong(l.Certificate, j.before.authorities); ca != nil {
 		return ca
 	}
 	for _, link := range j.before.chainOf(l) {
-		if slices.ContainsFunc(j.before.authorities, link.ca.Equal) {
+		if link.accepted && slices.ContainsFunc(j.before.authorities, link.ca.Equal) {
 			return link.ca
 		}
 	}

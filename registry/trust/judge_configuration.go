@@ -74,6 +74,7 @@ func configurationRules() []configurationRule {
 		{name: "members must not be removed", judge: (*domainEdit).membersKept},
 		{name: "evidence must stay of the same processes", judge: (*domainEdit).evidenceKept},
 		{name: "no member may be exempted without proof", judge: (*domainEdit).wordsRefused},
+		{name: "verifiers must not be dropped in flight", judge: (*domainEdit).verifiersKept},
 		{name: "waits must not get shorter", judge: (*domainEdit).timesKept},
 		{name: "copies and rollouts must stay", judge: (*domainEdit).carriersKept},
 		{name: "an edit must not unblock a step", judge: (*domainEdit).stepsRefused},
@@ -277,6 +278,15 @@ func (e *domainEdit) membersHeld() []Violation {
 	return broken(TrustBeforeUse, sortedSet(said),
 		"a member would be released in the middle of a rotation that waits for it",
 		"end its wait with `kubectl certrotation waive`, and release it when the stage is Stable")
+}
+
+// verifiersKept refuses that a TLS library need not accept any more what the rotation will use.
+func (e *domainEdit) verifiersKept() []Violation {
+	if e.kept.Verifiers.Includes(e.old.Verifiers) {
+		return nil
+	}
+	return broken(TrustBeforeUse, []string{secret(e.old.Signer.Name)},
+		"certificates that a TLS library refuses would be used in the middle of a rotation that began with it among the verifiers", "")
 }
 
 // lost returns the Secrets of possibly live leaves that would not count after the edit, of those that meant selects.

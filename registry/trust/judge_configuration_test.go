@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/pki"
 )
 
 // gate is a namespace in which all objects consent. It has one trust domain with every kind of evidence, an
@@ -260,6 +262,13 @@ func TestConfigurationInFlight(t *testing.T) {
 		{name: "whoever has the right may report", rule: processes, want: trust, affected: []string{"client-0"},
 			edit: func(c *Configured) { c.named("client-0").Reporters = nil }},
 		{name: "a reporter removed", edit: func(c *Configured) { c.named("client-0").Reporters = &Reporters{Users: []string{"a"}} }},
+
+		{name: "a verifier dropped", rule: "verifiers must not be dropped in flight", want: trust, affected: []string{"Secret/signer"},
+			edit: func(c *Configured) { c.Domains[0].Verifiers = pki.Go | pki.OpenSSL }},
+		{name: "a verifier added", prepare: func(g *gate) { g.begun(); g.d.Verifiers = pki.Go },
+			edit: func(c *Configured) { c.Domains[0].Verifiers = pki.Go | pki.OpenSSL }},
+		{name: "all verifiers", prepare: func(g *gate) { g.begun(); g.d.Verifiers = pki.Go },
+			edit: func(c *Configured) { c.Domains[0].Verifiers = 0 }},
 
 		{name: "the drain shortened", rule: "waits must not get shorter", want: use, affected: []string{"Secret/signer"},
 			edit: func(c *Configured) { c.Domains[0].Unlisted = &Unlisted{Drain: time.Second} }},

@@ -158,7 +158,7 @@ func (a *decision) wants(l *Leaf, best *pki.Certificate) string {
 	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
 		return dueSince(a.due(&l.Object, c, l.Policy))
 	}
-	if ca := a.signers[l.Name]; ca != nil && !c.Identifies(ca) {
+	if ca := a.signers[l.Name]; ca != nil && !c.Identifies(ca, a.d.Verifiers) {
 		return fmt.Sprintf("it identifies another certificate of its issuer than %s has now, by which some verifiers do not find it", ca.Subject)
 	}
 	if newest := a.newest(); newest != nil && c.SignedBy(newest) && a.olderThanTwin(l, newest) && a.provesByRenewal(l) {

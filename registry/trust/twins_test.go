@@ -89,7 +89,7 @@ func renewWithAnother(t *testing.T, prepare func(*world), renew func(*world, *pk
 		}
 		return true
 	}
-	names := func(c *pki.Certificate) bool { return c.SignedBy(former) && !c.Identifies(renewed) }
+	names := func(c *pki.Certificate) bool { return c.SignedBy(former) && !c.Identifies(renewed, 0) }
 	leaves := map[string]*pki.Certificate{}
 	for _, l := range w.d.Leaves {
 		leaves[l.Name] = l.Certificate
@@ -103,7 +103,7 @@ func renewWithAnother(t *testing.T, prepare func(*world), renew func(*world, *pk
 		} else {
 			w.reloadAll()
 		}
-		if i == 0 && !w.leaf("server").Certificate.Identifies(former) {
+		if i == 0 && !w.leaf("server").Certificate.Identifies(former, 0) {
 			t.Error("a leaf names the new identifier before anybody has loaded the renewed CA")
 		}
 		for _, l := range w.d.Leaves {
@@ -165,7 +165,7 @@ func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {
 		w.settle()
 	}
 	for i := range w.d.Leaves {
-		if l := &w.d.Leaves[i]; !l.Certificate.Identifies(renewed) {
+		if l := &w.d.Leaves[i]; !l.Certificate.Identifies(renewed, 0) {
 			t.Errorf("%s was not reissued", l.Name)
 		}
 	}
@@ -224,7 +224,7 @@ func TestNoLeafProvesAnotherIdentifier(t *testing.T) {
 			}
 			issued := func() bool {
 				l := w.leaf("server")
-				return l.Present && l.Certificate.Identifies(renewed) && l.Certificate.ValidAt(w.now)
+				return l.Present && l.Certificate.Identifies(renewed, 0) && l.Certificate.ValidAt(w.now)
 			}
 			if a := w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, renewed.Equal) || issued() {
 				t.Fatalf("the leaf was signed before its verifiers have loaded the renewed CA: %s", outline(a))

@@ -97,7 +97,7 @@ func (v *verifier) verify(leaf *pki.Certificate, p *pool, use x509.ExtKeyUsage, 
 // accepts returns whether an anchor that signed the leaf has the identifier that it names, and until when.
 func (p *pool) accepts(leaf *pki.Certificate, now time.Time) answer {
 	for _, ca := range p.anchors {
-		if !leaf.Identifies(ca) || !ca.ValidAt(now) || !leaf.SignedBy(ca) {
+		if !leaf.Identifies(ca, 0) || !ca.ValidAt(now) || !leaf.SignedBy(ca) {
 			continue
 		}
 		a := answer{from: leaf.NotBefore, to: leaf.NotAfter}

@@ -52,6 +52,13 @@ type TrustDomain struct {
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=507
 	ReleasedMembers []string `json:"releasedMembers,omitempty"`
+	// verifiers are the TLS libraries that verify the certificates of this trust domain. Each must accept a certificate
+	// before it is used, so that the strictest decides. Defaults to all that are known.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=6
+	Verifiers []Verifier `json:"verifiers,omitempty"`
 	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
 	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	// +optional
@@ -69,6 +76,20 @@ type TrustDomain struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="must be a duration between 1m and 8760h"
 	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
 }
+
+// Verifier is a TLS library.
+// +kubebuilder:validation:Enum=Go;OpenSSL;BoringSSL;GnuTLS;NSS;Java
+type Verifier string
+
+// The verifiers.
+const (
+	VerifierGo        Verifier = "Go"
+	VerifierOpenSSL   Verifier = "OpenSSL"
+	VerifierBoringSSL Verifier = "BoringSSL"
+	VerifierGnuTLS    Verifier = "GnuTLS"
+	VerifierNSS       Verifier = "NSS"
+	VerifierJava      Verifier = "Java"
+)
 
 // Editions are immutable Secrets that a controller makes with Gardener's SecretsManager, or with the library of
 // certrotation (docs/secrets.md). certrotation writes none of them. It shows their state, records who has loaded what,

@@ -1745,6 +1745,11 @@ func (in *TrustDomain) DeepCopyInto(out *TrustDomain) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Verifiers != nil {
+		in, out := &in.Verifiers, &out.Verifiers
+		*out = make([]Verifier, len(*in))
+		copy(*out, *in)
+	}
 	if in.UnlistedLeaves != nil {
 		in, out := &in.UnlistedLeaves, &out.UnlistedLeaves
 		*out = new(UnlistedLeaves)

@@ -83,7 +83,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 		}
 	}
 	want := &trust.Domain{
-		Namespace: testNamespace, Name: "web", Configuration: "config", StageDeadline: 30 * time.Minute, ReissuePerMinute: 600,
+		Namespace: testNamespace, Name: "web", Configuration: "config", StageDeadline: 30 * time.Minute, ReissuePerMinute: 600, Verifiers: pki.Go | pki.OpenSSL,
 		Unlisted: &trust.Unlisted{Drain: 10 * time.Minute},
 		Signer: trust.Signer{
 			Object: object("web-signer"), Active: ca.Certificate, Next: next.Certificate,

@@ -25,6 +25,7 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		Configuration: p.configuration,
 		StageDeadline: durationOf(cfg.StageDeadline),
 
+		Verifiers:        verifiersOf(cfg.Verifiers),
 		ReissuePerMinute: int(cfg.ReissuePerMinute),
 		Released:         cfg.ReleasedLeaves,
 		ReleasedMembers:  cfg.ReleasedMembers,
@@ -88,4 +89,17 @@ func durationOf(d *metav1.Duration) time.Duration {
 		return 0
 	}
 	return d.Duration
+}
+
+// verifiersOf returns a set of verifiers, zero for all.
+func verifiersOf(names []configv1alpha1.Verifier) pki.Verifiers {
+	known := map[configv1alpha1.Verifier]pki.Verifiers{
+		configv1alpha1.VerifierGo: pki.Go, configv1alpha1.VerifierOpenSSL: pki.OpenSSL, configv1alpha1.VerifierBoringSSL: pki.BoringSSL,
+		configv1alpha1.VerifierGnuTLS: pki.GnuTLS, configv1alpha1.VerifierNSS: pki.NSS, configv1alpha1.VerifierJava: pki.Java,
+	}
+	var out pki.Verifiers
+	for _, name := range names {
+		out |= known[name]
+	}
+	return out
 }

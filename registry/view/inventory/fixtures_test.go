@@ -31,6 +31,7 @@ const webConfig = `
 trustDomains:
 - name: web
   stageDeadline: 30m
+  verifiers: [Go, OpenSSL]
   unlistedLeaves: {drain: 10m}
   signer:
     secretName: web-signer

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -33,6 +34,9 @@ type TrustDomainApplyConfiguration struct {
 	// releasedMembers are members on existing nodes that no longer count, as PARTY/MEMBER. A member that its relying
 	// party no longer selects counts until its node is gone. It can be released here while no rotation is in flight.
 	ReleasedMembers []string `json:"releasedMembers,omitempty"`
+	// verifiers are the TLS libraries that verify the certificates of this trust domain. Each must accept a certificate
+	// before it is used, so that the strictest decides. Defaults to all that are known.
+	Verifiers []configv1alpha1.Verifier `json:"verifiers,omitempty"`
 	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
 	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	ReissuePerMinute *int32 `json:"reissuePerMinute,omitempty"`
@@ -123,6 +127,16 @@ func (b *TrustDomainApplyConfiguration) WithReleasedLeaves(values ...string) *Tr
 func (b *TrustDomainApplyConfiguration) WithReleasedMembers(values ...string) *TrustDomainApplyConfiguration {
 	for i := range values {
 		b.ReleasedMembers = append(b.ReleasedMembers, values[i])
+	}
+	return b
+}
+
+// WithVerifiers adds the given value to the Verifiers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Verifiers field.
+func (b *TrustDomainApplyConfiguration) WithVerifiers(values ...configv1alpha1.Verifier) *TrustDomainApplyConfiguration {
+	for i := range values {
+		b.Verifiers = append(b.Verifiers, values[i])
 	}
 	return b
 }
