@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-var row = regexp.MustCompile("^\\| `([A-Za-z]+)` \\|")
+var row = regexp.MustCompile("^\\| `([^`]+)` \\|")
 
-// Reasons returns the reasons in the tables of these sections, in the order of the page. It fails the test if a section
-// has none.
+// Reasons returns the reasons or messages in the tables of these sections, in the order of the page. It fails the test
+// if a section has none.
 func Reasons(t *testing.T, sections ...string) []string {
 	t.Helper()
 	page := open(t)
@@ -25,8 +25,8 @@ func Reasons(t *testing.T, sections ...string) []string {
 	var out []string
 	section, found := "", map[string]bool{}
 	for lines := bufio.NewScanner(page); lines.Scan(); {
-		if heading, ok := strings.CutPrefix(lines.Text(), "## "); ok {
-			section = heading
+		if strings.HasPrefix(lines.Text(), "#") {
+			section = strings.TrimLeft(lines.Text(), "# ")
 		}
 		if cells := row.FindStringSubmatch(lines.Text()); cells != nil && slices.Contains(sections, section) {
 			out, found[section] = append(out, cells[1]), true

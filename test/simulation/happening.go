@@ -108,8 +108,8 @@ func leastOfAll() map[happening]int {
 // leastOfPods is how often the happenings of pods must happen in perSteps steps, a fifth of them in worlds with pods.
 func leastOfPods() map[happening]int {
 	return map[happening]int{
-		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 10, scaledToZero: 5,
-		lateContent: 5, staleStart: 1, staleHeld: 1, relapse: 1, sameNameAgain: 10, lateJoin: 3, neighbourReport: 3,
+		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 5, scaledToZero: 5,
+		lateContent: 5, staleStart: 1, staleHeld: 1, relapse: 1, sameNameAgain: 5, lateJoin: 3, neighbourReport: 3,
 	}
 }
 
