@@ -79,7 +79,7 @@ tools: ## Link etcd, kube-apiserver, kube-controller-manager, kubectl and gotest
 .PHONY: node-tools
 node-tools: tools ## The same with kubelet, containerd and what else real nodes need; installs runc.
 	@hack/build-tools.sh nodes
-	@hack/install-runc.sh
+	@hack/install-packages.sh runc=runc
 
 ##@ Run
 
@@ -105,7 +105,7 @@ test: tools build ## The gate's tests: all packages without a control plane, the
 .PHONY: test-rotation
 test-rotation: tools build ## One rotation of etcd on three real nodes, as the gate runs it (root).
 	@hack/build-tools.sh static-pods
-	@hack/install-runc.sh
+	@hack/install-packages.sh runc=runc
 	@hack/test.sh rotation
 
 .PHONY: test-nodes
@@ -115,6 +115,7 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 .PHONY: test-all
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, attacks on pods, and the two above (90 minutes, root).
 	@hack/build-tools.sh $(OLDEST)
+	@hack/install-packages.sh openssl=openssl certtool=gnutls-bin certutil=libnss3-tools javac=default-jdk-headless
 	@go -C hack/tools/prometheus vet ./...
 	@hack/test.sh units planes short-planes extended rotation nodes claims
 

@@ -7,7 +7,7 @@
 #   hack/build-tools.sh                  control-plane and gotestsum
 #   hack/build-tools.sh GROUP...         GROUP is one of:
 #     control-plane                      etcd, kube-apiserver, kube-controller-manager, kubectl
-#     static-pods                        what package test/cluster/nodes runs: kubelet, containerd (runc: hack/install-runc.sh)
+#     static-pods                        what package test/cluster/nodes runs: kubelet, containerd (runc: hack/install-packages.sh)
 #     nodes                              the same, and kube-scheduler, kubeadm, etcdutl, helm
 #     kubernetes-1.34                    an older Kubernetes (hack/tools/kubernetes-1.34), into bin/tools/kubernetes-1.34
 #     gotestsum                          what runs the tests

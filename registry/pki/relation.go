@@ -97,12 +97,12 @@ func permitted(signed, signer *x509.Certificate, usages []x509.ExtKeyUsage, by V
 	}
 	name := signed.Subject.CommonName
 	if by.any(OpenSSL|BoringSSL|GnuTLS|NSS) && len(signed.DNSNames) == 0 && name != "" && !permitsDomain(signer, name) {
-		return fmt.Errorf("its name constraints do not permit the common name %q, which OpenSSL, GnuTLS and NSS may hold to them in a leaf without DNS names", name)
+		return fmt.Errorf("its name constraints do not permit the common name %q, which OpenSSL, GnuTLS and NSS may hold to them in a leaf without DNS names (verifiers of the trust domain names who verifies)", name)
 	}
 	return nil
 }
 
-var errAnyUsage = errors.New("its extended key usages do not name that of the leaf: OpenSSL and NSS do not count anyExtendedKeyUsage")
+var errAnyUsage = errors.New("its extended key usages do not name that of the leaf: OpenSSL and NSS do not count anyExtendedKeyUsage (verifiers of the trust domain names who verifies)")
 
 // permitsDomain reports whether the constraints of an authority permit a DNS name (RFC 5280, 4.2.1.10).
 func permitsDomain(signer *x509.Certificate, name string) bool {

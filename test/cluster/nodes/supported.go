@@ -26,7 +26,7 @@ func Supported() error {
 		return err
 	}
 	for program, from := range map[string]string{
-		"ip": "package iproute2", "unshare": "package util-linux", "runc": "hack/install-runc.sh",
+		"ip": "package iproute2", "unshare": "package util-linux", "runc": "package runc",
 	} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("real nodes need the program %s (%s)", program, from)
