@@ -65,15 +65,17 @@ func issuerSerial(cert *x509.Certificate) string {
 // signatureHolds reports whether the key of one DER certificate signed another. DER that does not parse is not
 // signed.
 func signatureHolds(child, parent []byte) bool {
-	signed, err := x509.ParseCertificate(child)
-	if err != nil {
-		return false
+	signed, signer, err := parseBoth(child, parent)
+	return err == nil && signed.CheckSignatureFrom(signer) == nil
+}
+
+// parseBoth parses the DER of a certificate and of its signer again: Certificate keeps no parsed form.
+func parseBoth(child, parent []byte) (signed, signer *x509.Certificate, err error) {
+	if signed, err = x509.ParseCertificate(child); err != nil {
+		return nil, nil, err
 	}
-	signer, err := x509.ParseCertificate(parent)
-	if err != nil {
-		return false
-	}
-	return signed.CheckSignatureFrom(signer) == nil
+	signer, err = x509.ParseCertificate(parent)
+	return signed, signer, err
 }
 
 // relation is a question about a certificate and a CA.

@@ -74,8 +74,7 @@ func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []
 func TakeTurns(orders []*Order, known map[trust.Workload]trust.Progress, verdicts map[trust.Workload]Verdict) {
 	var busy, lacking, others []*Order
 	for _, o := range orders {
-		is := known[o.Workload]
-		underWay := is.Rolling || carries(is.Content, o.Content) && !is.Complete
+		underWay := known[o.Workload].UnderWay(o.Content)
 		switch write := verdicts[o.Workload].State == Write; {
 		case write && underWay:
 			lacking = append(lacking, o)

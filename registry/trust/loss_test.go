@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,5 +193,47 @@ func TestNodeComesBackWithAnotherAddress(t *testing.T) {
 	}
 	if err := f.ends(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLostLeafOfWhatRestarts: signer and leaves are lost, and pods that read their files only at start verify their
+// own leaf. No pod starts without it, so no restart is due. The blocker names the ways out, and each is one.
+func TestLostLeafOfWhatRestarts(t *testing.T) {
+	for name, person := range map[string]func(w *startWorld, lost *Domain){
+		"the Secret is restored": func(w *startWorld, lost *Domain) {
+			restored := w.clone()
+			*restored.Leaf("client-a") = *lost.Leaf("client-a")
+			if refused := Judge(&w.d, restored, w.now); len(refused) > 0 {
+				w.t.Fatalf("the restored Secret is refused: %+v", refused)
+			}
+			w.d = *restored
+		},
+		"the pod is deleted": func(w *startWorld, _ *Domain) {
+			p := w.starters()
+			w.gone(&p.Members[0])
+			p.Members = nil
+			w.scaleUp(webWorkload)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStartWorld(t, webWorkload)
+			w.starters().Verifies = []string{"client-a", "server"}
+			lost := w.clone()
+			deleteSigner(&w.d)
+			for _, leaf := range []string{"client-a", "client-b", "server"} {
+				deleteLeaf(leaf)(&w.d)
+			}
+			w.follow()
+			blockers := w.assess().Blockers
+			cure := "if they wait for each other, restore that Secret from a backup, or delete the pod"
+			if !slices.ContainsFunc(blockers, func(b Blocker) bool { return b.Member == "pod-1" && strings.Contains(b.Message, cure) }) || len(w.restarts) > 0 {
+				t.Fatalf("blockers %+v, restarts %+v, %v; want %q", blockers, w.restarts, w.done, cure)
+			}
+			person(w, lost)
+			w.follow()
+			if a := w.assess(); a.Stage != Stable || len(a.Blockers) > 0 || w.refused() != "" {
+				t.Errorf("it is %s, %+v %s", a.Stage, a.Blockers, w.refused())
+			}
+		})
 	}
 }

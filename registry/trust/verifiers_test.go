@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/verifiers"
 )
 
@@ -20,11 +19,7 @@ func TestAnchorThatGoDoesNotSee(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			anchor, err := pki.ParseCertificate(p.Anchor.Raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			leaf, err := pki.ParseCertificate(p.Leaf.Raw)
+			anchor, leaf, err := p.Parsed()
 			if err != nil {
 				t.Fatal(err)
 			}

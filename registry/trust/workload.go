@@ -34,6 +34,12 @@ type Progress struct {
 	Rolling bool
 }
 
+// UnderWay reports whether the pods of a workload are being replaced, or have a content in their template and not all
+// started with it.
+func (p Progress) UnderWay(content map[string]string) bool {
+	return p.Rolling || hasAll(p.Content, content) && !p.Complete
+}
+
 // contentDomain ends the prefix of the annotations with which a pod names its start contents.
 const contentDomain = ".content.certrotation.dev/"
 
@@ -107,7 +113,7 @@ func (a *decision) restart(out *Assessment, p *Party, progress map[Workload]Prog
 	}
 	for _, w := range p.Workloads {
 		is, known := progress[w]
-		if underWay := is.Rolling || hasAll(is.Content, content) && !is.Complete; len(waiting) > 0 && (!known || underWay) {
+		if len(waiting) > 0 && (!known || is.UnderWay(content)) {
 			return due(w)
 		}
 	}

@@ -6,6 +6,7 @@ package knownissues
 
 import (
 	"bufio"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,7 +21,10 @@ var row = regexp.MustCompile("^\\| `([^`]+)` \\|")
 // if a section has none.
 func Reasons(t *testing.T, sections ...string) []string {
 	t.Helper()
-	page := open(t)
+	page, err := os.Open(filepath.Join(root(t), "docs/known-issues.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer page.Close()
 	var out []string
 	section, found := "", map[string]bool{}
@@ -38,24 +42,57 @@ func Reasons(t *testing.T, sections ...string) []string {
 	return out
 }
 
-// open opens the page, which is above the directory of the test.
-func open(t *testing.T) *os.File {
+// Check fails the test unless each reason is either walked, or excused with a sentence whose tests exist.
+func Check[R ~string, W any](t *testing.T, reasons []string, walked map[R]W, excused map[R]string) {
 	t.Helper()
-	for up := "."; len(up) < 30; up = filepath.Join(up, "..") {
-		if page, err := os.Open(filepath.Join(up, "docs/known-issues.md")); err == nil {
-			return page
+	exist := tests(t)
+	for _, reason := range reasons {
+		_, walks := walked[R(reason)]
+		excuse := excused[R(reason)]
+		if walks == (excuse != "") {
+			t.Errorf("docs/known-issues.md has the reason %s: walked %t, excused %q", reason, walks, excuse)
+		}
+		for _, name := range testName.FindAllString(excuse, -1) {
+			if !exist[name] {
+				t.Errorf("%s is excused by %s, which does not exist", reason, name)
+			}
 		}
 	}
-	t.Fatal("docs/known-issues.md is in no directory above the test's")
-	return nil
 }
 
-// Check fails the test unless each reason is either walked, or excused with a sentence.
-func Check(t *testing.T, reasons []string, walked func(reason string) bool, excused func(reason string) bool) {
+var (
+	testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
+	testFunc = regexp.MustCompile(`(?m)^func (Test[A-Z]\w+)\(`)
+)
+
+// tests returns the names of all tests of the repository.
+func tests(t *testing.T) map[string]bool {
 	t.Helper()
-	for _, reason := range reasons {
-		if walked(reason) == excused(reason) {
-			t.Errorf("docs/known-issues.md has the reason %s: walked %t, excused %t", reason, walked(reason), excused(reason))
+	out := map[string]bool{}
+	err := filepath.WalkDir(root(t), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range testFunc.FindAllSubmatch(text, -1) {
+			out[string(found[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// root returns the root of the repository, which is above the directory of the test.
+func root(t *testing.T) string {
+	t.Helper()
+	for up := "."; len(up) < 30; up = filepath.Join(up, "..") {
+		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
+			return up
 		}
 	}
+	t.Fatal("go.mod is in no directory above the test's")
+	return ""
 }

@@ -23,6 +23,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // PKI is a leaf and an anchor: its issuer, or an authority that resembles it.
@@ -30,6 +32,15 @@ type PKI struct {
 	Anchor, Leaf *x509.Certificate
 	// Shape names what is unusual about it.
 	Shape []string
+}
+
+// Parsed returns both as registry/pki reads them.
+func (p *PKI) Parsed() (anchor, leaf *pki.Certificate, err error) {
+	if anchor, err = pki.ParseCertificate(p.Anchor.Raw); err != nil {
+		return nil, nil, err
+	}
+	leaf, err = pki.ParseCertificate(p.Leaf.Raw)
+	return anchor, leaf, err
 }
 
 // maker makes PKIs that are valid at a time, from keys that it makes once: one that signs for each algorithm, and one

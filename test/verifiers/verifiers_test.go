@@ -81,11 +81,7 @@ func (s *verdicts) judge(t *testing.T, p *PKI, q *question, asked []*Verifier) {
 	if err := q.write(); err != nil {
 		t.Fatal(err)
 	}
-	anchor, err := pki.ParseCertificate(p.Anchor.Raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := pki.ParseCertificate(p.Leaf.Raw)
+	anchor, leaf, err := p.Parsed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +95,9 @@ func (s *verdicts) judge(t *testing.T, p *PKI, q *question, asked []*Verifier) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch accepted[v.Name] = ok; {
-		case ok:
+		if accepted[v.Name] = ok; ok {
 			s.accepted[v.Name]++
-		default:
+		} else {
 			s.refused[v.Name]++
 		}
 		switch {

@@ -190,6 +190,7 @@ func TestInstallerGetsThePairsOfItsNodeOnly(t *testing.T) {
 	}
 }
 
+// TestNodeWhoseLeavesAreNotInTheRevision adds a node whose leaf is not issued yet. It waits for that, and for nothing else.
 func TestNodeWhoseLeavesAreNotInTheRevision(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)
@@ -202,6 +203,15 @@ func TestNodeWhoseLeavesAreNotInTheRevision(t *testing.T) {
 	}
 	if c := w.condition(rollout.InstallerControllerDegraded); !c.Status {
 		t.Errorf("condition %+v", c)
+	}
+	w.aggregate.Leaves = append(w.aggregate.Leaves, "peer-m3")
+	w.issue()
+	w.run(300, nil)
+	if b, c := w.blocker("m3", rollout.ReasonResourcesMissing), w.condition(rollout.InstallerControllerDegraded); b != nil || c.Status {
+		t.Errorf("it waits for a leaf that is issued:\n%s", w.statusText())
+	}
+	if n := w.status().Node("m3", string(w.machines[3].uid)); n == nil || n.CurrentRevision != w.status().LatestAvailableRevision {
+		t.Errorf("the node does not have the revision:\n%s", w.statusText())
 	}
 }
 

@@ -26,7 +26,7 @@ type wayOut struct {
 // byThemselves are the reasons that need no person, or that another test walks.
 var byThemselves = map[rollout.Reason]string{
 	rollout.ReasonSourceChanging:   "the next revision is cut: TestChangesThatComeTogether",
-	rollout.ReasonResourcesMissing: "the leaf is issued: TestMissingLeaves; the address of a node: TestWaysOut of controller/rotation",
+	rollout.ReasonResourcesMissing: "the leaf is issued: TestNodeWhoseLeavesAreNotInTheRevision; the address of a node: TestWaysOut of controller/rotation",
 	rollout.ReasonNotRejoined:      "the member comes back: TestRejoined of registry/quorum",
 }
 
@@ -34,9 +34,7 @@ var byThemselves = map[rollout.Reason]string{
 // and ends after what a person does.
 func TestWaysOut(t *testing.T) {
 	ways := waysOut()
-	knownissues.Check(t, knownissues.Reasons(t, "A rollout waits"),
-		func(reason string) bool { _, ok := ways[rollout.Reason(reason)]; return ok },
-		func(reason string) bool { return byThemselves[rollout.Reason(reason)] != "" })
+	knownissues.Check(t, knownissues.Reasons(t, "A rollout waits"), ways, byThemselves)
 	for reason, way := range ways {
 		t.Run(string(reason), func(t *testing.T) {
 			w := installed(t, 3)
