@@ -32,9 +32,11 @@ func readContent(certificate, anchors string) (*content, error) {
 		c.leaf = chain[0]
 	}
 	if anchors != "" {
-		if c.anchors, err = pki.ParseBundle(data[1]); err != nil {
+		read, err := pki.ParseAnchors(data[1])
+		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", anchors, err)
 		}
+		c.anchors = read.Certificates
 	}
 	return c, nil
 }

@@ -54,6 +54,18 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestCopyHasTheUnreadBlock: some verifiers may read it.
+func TestCopyHasTheUnreadBlock(t *testing.T) {
+	w, c := settled(t)
+	source := w.configMap(home, bundle)
+	source.Data[inventory.BundleKey] = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" + source.Data[inventory.BundleKey]
+	w.put(home, source)
+	w.reconcile(c)
+	if !w.same() {
+		t.Errorf("the copy is %s", w.configMap(away, bundle).Data[inventory.BundleKey])
+	}
+}
+
 // TestCopiesFollowARotation checks after every write that users of the copies and users of the sources can verify
 // each other.
 func TestCopiesFollowARotation(t *testing.T) {
@@ -65,7 +77,7 @@ func TestCopiesFollowARotation(t *testing.T) {
 		t.Helper()
 		w.reconcile(c)
 		had[contenthash.OfConfigMap(w.configMap(away, bundle))] = true
-		anchors := anchorsOf(w.configMap(away, bundle))
+		anchors := anchorsOf(w.configMap(away, bundle)).Certificates
 		pair, err := pki.ParsePair(w.secret(away, "client").Data[inventory.ActiveCertKey], w.secret(away, "client").Data[inventory.ActiveKeyKey])
 		if err != nil {
 			t.Fatal(err)
@@ -95,8 +107,8 @@ func TestCopiesFollowARotation(t *testing.T) {
 		w.clock.Step(time.Second)
 	}
 	d := w.domain()
-	if w.stage() != trust.Stable || d.Signer.Active.Equal(old) || !w.same() || len(anchorsOf(w.configMap(away, bundle))) != 1 {
-		t.Errorf("stage %s, %d anchors in the copy", w.stage(), len(anchorsOf(w.configMap(away, bundle))))
+	if w.stage() != trust.Stable || d.Signer.Active.Equal(old) || !w.same() || len(anchorsOf(w.configMap(away, bundle)).Certificates) != 1 {
+		t.Errorf("stage %s, %d anchors in the copy", w.stage(), len(anchorsOf(w.configMap(away, bundle)).Certificates))
 	}
 	now := contenthash.ContentOfConfigMap(w.configMap(away, bundle))
 	for hash := range had {
@@ -155,7 +167,7 @@ func TestNothingBadIsSpread(t *testing.T) {
 				tt.before(w)
 				w.reconcile(c)
 			}
-			leaf, anchors := w.secret(away, "client").Data, len(anchorsOf(w.configMap(away, bundle)))
+			leaf, anchors := w.secret(away, "client").Data, len(anchorsOf(w.configMap(away, bundle)).Certificates)
 			tt.damage(w)
 			for range 3 {
 				w.reconcile(c)
@@ -164,7 +176,7 @@ func TestNothingBadIsSpread(t *testing.T) {
 			if diff := cmp.Diff(leaf, w.secret(away, "client").Data); diff != "" {
 				t.Error("the copy of the leaf has changed")
 			}
-			if got := len(anchorsOf(w.configMap(away, bundle))); got != anchors {
+			if got := len(anchorsOf(w.configMap(away, bundle)).Certificates); got != anchors {
 				t.Errorf("the copy of the bundle has %d anchors, had %d", got, anchors)
 			}
 			if w.said("CopyHeld") == 0 || w.said(tt.says) == 0 {

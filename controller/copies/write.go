@@ -58,34 +58,39 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 				return o
 			}
 			held := anchorsOf(object)
-			a = t.assess(state{anchors: held})
+			a = t.assess(state{anchors: held.Certificates})
 			fillConfigMap(object, held, t, source, a)
 			return nil
 		})
 	return a, object, wrote, uncreated(t, err)
 }
 
-// anchorsOf are the anchors of a bundle, nil if the bundle cannot be parsed: it is then useless and is replaced.
-func anchorsOf(configMap *corev1.ConfigMap) []*pki.Certificate {
-	text, ok := configMap.Data[inventory.BundleKey]
-	if !ok {
-		text = string(configMap.BinaryData[inventory.BundleKey])
-	}
-	anchors, err := pki.ParseBundle([]byte(text))
+// anchorsOf are the anchors of a bundle, none if it cannot be parsed: it is then useless and is replaced.
+func anchorsOf(configMap *corev1.ConfigMap) pki.Anchors {
+	anchors, err := pki.ParseAnchors(bundleText(configMap))
 	if err != nil {
-		return nil
+		return pki.Anchors{}
 	}
 	return anchors
 }
 
-// fillConfigMap writes the anchors of the copy. If it already holds them, the text stays, even if it is formatted
-// differently: a changed comment must not cause a rollout.
-func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, source *corev1.ConfigMap, a *trust.CopyAssessment) {
+func bundleText(configMap *corev1.ConfigMap) []byte {
+	if text, ok := configMap.Data[inventory.BundleKey]; ok {
+		return []byte(text)
+	}
+	return configMap.BinaryData[inventory.BundleKey]
+}
+
+// fillConfigMap writes the anchors of the copy, with the blocks of the source that cannot be read. If it already holds
+// them, the text stays, even if it is formatted differently: a changed comment must not cause a rollout.
+func fillConfigMap(object *corev1.ConfigMap, held pki.Anchors, t *task, source *corev1.ConfigMap, a *trust.CopyAssessment) {
 	former := object.DeepCopy()
 	_, text := object.Data[inventory.BundleKey]
-	if !text || !slices.EqualFunc(held, a.Anchors, (*pki.Certificate).Equal) {
+	same := slices.EqualFunc(held.Certificates, a.Anchors, (*pki.Certificate).Equal) &&
+		slices.EqualFunc(held.Unread, anchorsOf(source).Unread, func(a, b pki.UnreadBlock) bool { return a.Fingerprint == b.Fingerprint })
+	if !text || !same {
 		delete(object.BinaryData, inventory.BundleKey)
-		object.Data = with(object.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(a.Anchors...))})
+		object.Data = with(object.Data, map[string]string{inventory.BundleKey: string(pki.EncodeAnchors(bundleText(source), a.Anchors...))})
 	}
 	contenthash.SupersedeConfigMap(object, former)
 	mark(&object.ObjectMeta, t, &source.ObjectMeta, bundleHash(object))

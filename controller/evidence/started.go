@@ -135,7 +135,7 @@ func bundleContent(facts *inventory.ConfigMap) podcontent.Content {
 	if facts.Bundle == nil || facts.Bundle.Fault != nil {
 		return podcontent.Content{}
 	}
-	out.Shows = fingerprints(facts.Bundle.Anchors)
+	out.Shows = fingerprints(facts.Bundle.Anchors.Certificates)
 	return out
 }
 
@@ -153,6 +153,6 @@ func leafContent(facts *inventory.Secret) podcontent.Content {
 	}
 	return podcontent.Content{
 		Hash: facts.ContentHash, Superseded: facts.Superseded, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
-		Beside: fingerprints(facts.Authorities),
+		Beside: fingerprints(facts.Authorities.Certificates),
 	}
 }

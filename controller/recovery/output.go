@@ -105,19 +105,20 @@ func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
 func (v *vault) bundleManifests() []*corev1.ConfigMap {
 	var out []*corev1.ConfigMap
 	for _, cm := range v.bundles {
-		anchors, err := pki.ParseBundle([]byte(cm.Data[inventory.BundleKey]))
+		former := []byte(cm.Data[inventory.BundleKey])
+		anchors, err := pki.ParseAnchors(former)
 		if err != nil {
 			// The controller reports unreadable bundles.
 			continue
 		}
-		added := v.added(anchors)
+		added := v.added(anchors.Certificates)
 		if len(added) == 0 {
 			continue
 		}
 		out = append(out, &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: cm.Name, Annotations: consentOf(cm)},
-			Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(append(anchors, added...)...))},
+			Data:       map[string]string{inventory.BundleKey: string(pki.EncodeAnchors(former, append(anchors.Certificates, added...)...))},
 		})
 	}
 	return out

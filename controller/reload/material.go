@@ -46,12 +46,13 @@ func parse(in PEM) (*material, error) {
 	if len(in.Anchors) == 0 {
 		return m, nil
 	}
-	anchors, err := pki.ParseBundle(in.Anchors)
+	// As crypto/x509 does, it leaves out blocks that cannot be read.
+	anchors, err := pki.ParseAnchors(in.Anchors)
 	if err != nil {
 		return nil, fmt.Errorf("load the trust anchors: %w", err)
 	}
 	m.anchors = x509.NewCertPool()
-	for _, anchor := range anchors {
+	for _, anchor := range anchors.Certificates {
 		parsed, err := x509.ParseCertificate(anchor.DER())
 		if err != nil {
 			return nil, fmt.Errorf("load trust anchor %s: %w", anchor.Fingerprint, err)

@@ -132,11 +132,11 @@ func (a aggregateContent) checkPairs(ctx context.Context) error {
 // keepAnchors adds the anchors that are in a ConfigMap. What does not parse is of no use to anybody.
 func keepAnchors(bundles map[string][]*pki.Certificate, data map[string]string) {
 	for key, text := range data {
-		former, err := pki.ParseBundle([]byte(text))
+		former, err := pki.ParseAnchors([]byte(text))
 		if err != nil {
 			continue
 		}
-		for _, ca := range former {
+		for _, ca := range former.Certificates {
 			if !slices.ContainsFunc(bundles[key], ca.Equal) {
 				bundles[key] = append(bundles[key], ca)
 			}
@@ -155,11 +155,12 @@ func (a aggregateContent) collectBundles(ctx context.Context) (map[string][]*pki
 		if configMap.ResourceVersion != a.members.bundles[source.Bundle].ResourceVersion {
 			return nil, apply.ErrStale
 		}
-		anchors, err := pki.ParseBundle([]byte(configMap.Data[inventory.BundleKey]))
+		// Static pods refuse to start with a block that cannot be read, so it is left out.
+		anchors, err := pki.ParseAnchors([]byte(configMap.Data[inventory.BundleKey]))
 		if err != nil {
 			return nil, fmt.Errorf("read bundle %s/%s: %w", a.namespace, source.Bundle, err)
 		}
-		bundles[source.Key] = anchors
+		bundles[source.Key] = anchors.Certificates
 	}
 	return bundles, nil
 }

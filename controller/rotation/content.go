@@ -73,7 +73,8 @@ func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.Config
 	}
 	former := configMap.DeepCopy()
 	if action.Kind != trust.WriteTrustStores {
-		configMap.Data = merged(configMap.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(action.Anchors...))})
+		text := pki.EncodeAnchors([]byte(former.Data[inventory.BundleKey]), action.Anchors...)
+		configMap.Data = merged(configMap.Data, map[string]string{inventory.BundleKey: string(text)})
 	}
 	if err := fillStores(configMap, action, c.domain.Bundle.Annotations[trust.AnnotationTrustStores]); err != nil {
 		return err
@@ -110,7 +111,7 @@ func updateLeafAnchors(secret *corev1.Secret, action *trust.Action) error {
 		return errEmptyBundle
 	}
 	former := secret.DeepCopy()
-	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(action.Anchors...)
+	secret.Data[inventory.AuthorityKey] = pki.EncodeAnchors(secret.Data[inventory.AuthorityKey], action.Anchors...)
 	contenthash.SupersedeSecret(secret, former)
 	return nil
 }
@@ -135,7 +136,7 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	}
 	secret.Data[inventory.ActiveCertKey] = made.CertPEM()
 	secret.Data[inventory.ActiveKeyKey] = key
-	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(action.Anchors...)
+	secret.Data[inventory.AuthorityKey] = pki.EncodeAnchors(secret.Data[inventory.AuthorityKey], action.Anchors...)
 	delete(secret.Data, contenthash.SupersededKey)
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.domain.Recorded(c.clock.Now())))
 	return nil

@@ -338,6 +338,19 @@ func waysOfObjects() map[trust.Reason]wayOut {
 				g.admitted(leaf, adopted)
 			},
 		},
+		trust.ReasonUnreadBlock: {
+			begin: func(g *guarded) {
+				bundle := g.configMap(bundleName)
+				bundle.Data[inventory.BundleKey] += unreadBlock
+				g.put(bundle)
+			},
+			person: func(g *guarded) {
+				bundle := g.configMap(bundleName)
+				mended := bundle.DeepCopy()
+				mended.Data[inventory.BundleKey] = strings.Replace(bundle.Data[inventory.BundleKey], unreadBlock, "", 1)
+				g.admitted(bundle, mended)
+			},
+		},
 		trust.ReasonNotCA: {
 			begin: func(g *guarded) {
 				bundle := g.configMap(bundleName)

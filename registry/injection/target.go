@@ -110,7 +110,13 @@ func entryOf(name string, at place) Entry {
 	out := Entry{Name: name, place: at}
 	data, err := at.read()
 	if err == nil && len(data) > 0 {
-		out.Anchors, out.Repeats, err = pki.ParseAnchors(data)
+		var anchors pki.Anchors
+		anchors, err = pki.ParseAnchors(data)
+		out.Anchors, out.Repeats = anchors.Certificates, anchors.Repeats
+		if len(anchors.Unread) > 0 {
+			// Unlike a ConfigMap, the API server refuses such an object.
+			err = &anchors.Unread[0]
+		}
 	}
 	if err != nil {
 		out.Fault = err.Error()

@@ -26,8 +26,9 @@ type Cache struct {
 }
 
 type entry struct {
-	certs []*Certificate
-	err   error
+	certs  []*Certificate
+	unread []UnreadBlock
+	err    error
 }
 
 // internedCertificate counts how often the entries of the cache hold it.
@@ -45,18 +46,28 @@ func NewCache(maxEntries int) *Cache {
 
 // Chain is a cached ParseChain. The caller owns the slice.
 func (c *Cache) Chain(data []byte) ([]*Certificate, error) {
+	certs, unread, err := c.blocks(data)
+	return whole(certs, unread, err)
+}
+
+// Anchors is a cached ParseAnchors.
+func (c *Cache) Anchors(data []byte) (Anchors, error) {
+	return anchorsOf(c.blocks(data))
+}
+
+func (c *Cache) blocks(data []byte) ([]*Certificate, []UnreadBlock, error) {
 	if len(data) > MaxPEMBytes {
-		return nil, fmt.Errorf("PEM of %d bytes: %w", len(data), ErrTooLarge)
+		return nil, nil, fmt.Errorf("PEM of %d bytes: %w", len(data), ErrTooLarge)
 	}
 	key := sha256.Sum256(data)
 	if known, ok := c.recent.Get(key); ok {
 		found := known.(*entry)
-		return slices.Clone(found.certs), found.err
+		return slices.Clone(found.certs), found.unread, found.err
 	}
 	// Parse without the lock: at worst, two callers parse the same PEM at the same time.
-	certs, err := parseChain(data, c.parse)
-	found := c.insert(key, &entry{certs: certs, err: err})
-	return slices.Clone(found.certs), found.err
+	certs, unread, err := parseBlocks(data, c.parse)
+	found := c.insert(key, &entry{certs: certs, unread: unread, err: err})
+	return slices.Clone(found.certs), found.unread, found.err
 }
 
 // parse returns a certificate that another entry already holds, or parses it.

@@ -6,7 +6,6 @@ package pki
 import (
 	"bytes"
 	"encoding/pem"
-	"errors"
 	"fmt"
 )
 
@@ -14,27 +13,19 @@ import (
 // ErrNoCertificate, ErrMalformedPEM, ErrBlockType, ErrInvalidCertificate or ErrTooLarge. The message counts blocks
 // from 1.
 func ParseChain(data []byte) ([]*Certificate, error) {
-	return parseChain(data, ParseCertificate)
+	certs, unread, err := parseBlocks(data, ParseCertificate)
+	return whole(certs, unread, err)
 }
 
-// ParseBundle reads the trust anchors of a PEM. Unlike ParseChain, it returns ErrEmptyBundle for a PEM without
-// certificates, and returns a duplicate once, at its first place.
-func ParseBundle(data []byte) ([]*Certificate, error) {
-	anchors, _, err := ParseAnchors(data)
-	return anchors, err
-}
-
-// ParseAnchors is ParseBundle, and reports whether the PEM has duplicates.
-func ParseAnchors(data []byte) (anchors []*Certificate, repeats bool, err error) {
-	certs, err := ParseChain(data)
-	if errors.Is(err, ErrNoCertificate) {
-		return nil, false, ErrEmptyBundle
+// whole refuses certificates beside unread blocks.
+func whole(certs []*Certificate, unread []UnreadBlock, err error) ([]*Certificate, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(unread) > 0:
+		return nil, fmt.Errorf("parse certificates: %w", &unread[0])
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	anchors = Distinct(certs)
-	return anchors, len(anchors) < len(certs), nil
+	return certs, nil
 }
 
 // EncodeCertificates writes the certificates as a PEM, in the given order. Without certificates it returns no bytes.
@@ -46,31 +37,34 @@ func EncodeCertificates(certs ...*Certificate) []byte {
 	return out.Bytes()
 }
 
-// parseChain is ParseChain with a parser for each certificate.
-func parseChain(data []byte, parse func(der []byte) (*Certificate, error)) ([]*Certificate, error) {
-	var certs []*Certificate
-	err := eachBlock(data, func(block *pem.Block) error {
+// parseBlocks reads the certificates of a PEM with a parser for each, and returns the blocks that the parser refuses.
+// It fails with ErrNoCertificate only if there is no such block either.
+func parseBlocks(data []byte, parse func(der []byte) (*Certificate, error)) (certs []*Certificate, unread []UnreadBlock, err error) {
+	number := 0
+	err = eachBlock(data, func(block *pem.Block) error {
 		der, err := certificateBlock(block)
 		if err != nil {
 			return err
 		}
-		if len(certs) == MaxCertificates {
+		if number == MaxCertificates {
 			return fmt.Errorf("more than %d certificates: %w", MaxCertificates, ErrTooLarge)
 		}
+		number++
 		cert, err := parse(der)
 		if err != nil {
-			return err
+			unread = append(unread, UnreadBlock{Number: number, Fingerprint: fingerprintOf(der), err: err, der: der})
+			return nil
 		}
 		certs = append(certs, cert)
 		return nil
 	})
+	if err == nil && number == 0 {
+		err = ErrNoCertificate
+	}
 	if err != nil {
-		return nil, fmt.Errorf("parse certificates: %w", err)
+		return nil, nil, fmt.Errorf("parse certificates: %w", err)
 	}
-	if len(certs) == 0 {
-		return nil, fmt.Errorf("parse certificates: %w", ErrNoCertificate)
-	}
-	return certs, nil
+	return certs, unread, nil
 }
 
 // certificateBlock returns the DER of a CERTIFICATE block. It refuses headers: x509.CertPool skips such a block, so

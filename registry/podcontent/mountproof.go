@@ -137,11 +137,11 @@ func (r *Reference) read() (shows []pki.Fingerprint, fault string) {
 		}
 		return []pki.Fingerprint{chain[0].Fingerprint}, ""
 	}
-	anchors, err := pki.ParseBundle(r.Object.value)
+	anchors, err := pki.ParseAnchors(r.Object.value)
 	if err != nil {
 		return nil, fmt.Sprintf("it mounts %s, whose key %s has no anchors that can be read: have it made of the bundle, as PEM", r.object(), r.Key)
 	}
-	for _, anchor := range anchors {
+	for _, anchor := range anchors.Certificates {
 		shows = append(shows, anchor.Fingerprint)
 	}
 	return shows, ""

@@ -119,6 +119,7 @@ func (a *decision) problems() []Problem {
 	}
 	add(a.jumpProblem())
 	add(d.Bundle.Problem)
+	add(unreadProblem(d.Bundle.Ref(), d.Bundle.Unread))
 	add(d.RosterProblem)
 	out = append(out, a.diverged()...)
 	out = append(out, d.twiceChosen()...)
@@ -129,6 +130,7 @@ func (a *decision) problems() []Problem {
 			add(unwritable(secret(l.Name), &l.Object))
 		}
 		add(l.Problem)
+		add(unreadProblem(secret(l.Name), l.UnreadAnchors))
 		if l.Problem == nil && l.Certificate != nil && a.early(l.Certificate) {
 			add(&Problem{
 				Object: secret(l.Name), Reason: ReasonNotYetValid,

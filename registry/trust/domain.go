@@ -181,6 +181,9 @@ type Bundle struct {
 	// Repeats says that the ConfigMap has one more than once. Envoy was reported to refuse such a bundle as a whole
 	// (envoyproxy/gateway 8847), and kube-apiserver refuses it as a ClusterTrustBundle.
 	Repeats bool
+	// Unread are blocks of the ConfigMap that some verifiers may read and this program cannot. They prove nothing and
+	// hold nothing up, and each write keeps them.
+	Unread []pki.UnreadBlock
 	// Stores are the trust stores that the ConfigMap must also have, ordered by key.
 	Stores []TrustStore
 	// StoreDigests are the digests of the values under the keys that AnnotationTrustStores names.
@@ -247,6 +250,8 @@ type Leaf struct {
 	Anchors []*pki.Certificate
 	// AnchorsRepeat says that ca.crt has one more than once.
 	AnchorsRepeat bool
+	// UnreadAnchors are blocks of ca.crt, see Bundle.Unread.
+	UnreadAnchors []pki.UnreadBlock
 	Policy        Policy
 	// ContentHash is the hash of the whole content of the Secret (registry/contenthash), "" if unknown.
 	ContentHash string

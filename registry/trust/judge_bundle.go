@@ -38,6 +38,7 @@ func (j *judge) judgeBundle() {
 		return
 	}
 	j.judgeRepetition(object, old.Repeats, b.Repeats)
+	j.judgeUnread(object, old.Unread, b.Unread)
 	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
 	j.judgePublished(b)
 	j.judgeRemovedAnchors(b.Anchors)
@@ -123,6 +124,9 @@ func (j *judge) judgeBundleDeletion() {
 		case SlotRetired:
 			lost = append(lost, j.before.neededBy(ca)...)
 		}
+	}
+	for i := range j.before.d.Bundle.Unread {
+		lost = append(lost, j.before.d.Bundle.Unread[i].Error())
 	}
 	switch {
 	case j.inFlight():

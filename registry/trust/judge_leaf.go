@@ -114,6 +114,7 @@ func (j *judge) unusable(l *Leaf) string {
 // judgeLeafAnchors refuses that the Secret of a leaf loses an anchor that is needed.
 func (j *judge) judgeLeafAnchors(old, l *Leaf) {
 	j.judgeRepetition(secret(l.Name), old.AnchorsRepeat, l.AnchorsRepeat)
+	j.judgeUnread(secret(l.Name), old.UnreadAnchors, l.UnreadAnchors)
 	var users []string
 	lost := differenceOf(old.Anchors, l.Anchors)
 	for _, ca := range lost {

@@ -19,6 +19,7 @@ const (
 	ReasonKeyMismatch        Reason = pki.ReasonKeyMismatch
 	ReasonWrongType          Reason = "WrongType"
 	ReasonNotCA              Reason = "NotCA"
+	ReasonUnreadBlock        Reason = "UnreadBlock"
 	ReasonEmptyBundle        Reason = "EmptyBundle"
 	ReasonNodeWithoutAddress Reason = "NodeWithoutAddress"
 	// ReasonAddressNotBelieved and ReasonAddressCollision are about the address that a kubelet reports for its node.
@@ -85,11 +86,28 @@ func (p *Problem) String() string { return About(p.Object, p.Message) }
 func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
-		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped:
+		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock:
 		return false
 	default:
 		return true
 	}
+}
+
+// unreadProblem reports blocks that cannot be read, nil without any.
+func unreadProblem(object string, blocks []pki.UnreadBlock) *Problem {
+	if len(blocks) == 0 {
+		return nil
+	}
+	return &Problem{Object: object, Reason: ReasonUnreadBlock, Message: fmt.Sprintf(
+		"holds a certificate that cannot be read (%v%s): it stays, and counts for nothing; programs written in Go skip it or refuse the whole file. "+
+			"Remove the block if no program needs it", &blocks[0], more(len(blocks)-1))}
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
 }
 
 // unwritable returns the problem of an object that cannot be written any more, nil if it can be. Writes to an object

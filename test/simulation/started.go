@@ -83,7 +83,7 @@ func contentsOf(s *inventory.Sources, d *trust.Domain, asked *podcontent.StartRe
 	out := &podcontent.Contents{}
 	if cm := s.ConfigMaps[asked.Bundle]; cm != nil && cm.Bundle != nil && cm.Bundle.Fault == nil && trust.Consents(cm.Annotations, d.Configuration) {
 		out.Bundle.Hash = cm.ContentHash
-		for _, anchor := range cm.Bundle.Anchors {
+		for _, anchor := range cm.Bundle.Anchors.Certificates {
 			out.Bundle.Shows = append(out.Bundle.Shows, anchor.Fingerprint)
 		}
 	}
@@ -91,7 +91,7 @@ func contentsOf(s *inventory.Sources, d *trust.Domain, asked *podcontent.StartRe
 		leaf := podcontent.Content{}
 		if of := s.Secrets[name]; of != nil && of.Active.Fault == nil && !of.Active.Empty() && trust.Consents(of.Annotations, d.Configuration) {
 			leaf = podcontent.Content{Hash: of.ContentHash, Superseded: of.Superseded, Shows: []pki.Fingerprint{of.Active.Certificates[0].Fingerprint}}
-			for _, anchor := range of.Authorities {
+			for _, anchor := range of.Authorities.Certificates {
 				leaf.Beside = append(leaf.Beside, anchor.Fingerprint)
 			}
 		}

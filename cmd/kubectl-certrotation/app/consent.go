@@ -253,18 +253,26 @@ func (c *consenting) describe(pem []byte, anchors bool) {
 		return
 	}
 	certs, err := pki.ParseChain(pem)
+	if anchors {
+		var bundle pki.Anchors
+		bundle, err = pki.ParseAnchors(pem)
+		certs, c.Holds = bundle.Certificates, plural(len(bundle.Certificates), "anchor")
+		if len(bundle.Unread) > 0 {
+			c.Holds += ", cannot read " + bundle.Unread[0].Error()
+		}
+	}
 	if err != nil {
 		c.Holds = "cannot be read"
 		return
 	}
+	if !anchors {
+		c.Holds = certs[0].Subject
+		certs = certs[:1]
+	}
 	end := certs[0].NotAfter
-	c.Holds = certs[0].Subject
-	if anchors {
-		c.Holds = plural(len(certs), "anchor")
-		for _, cert := range certs {
-			if cert.NotAfter.Before(end) {
-				end = cert.NotAfter
-			}
+	for _, cert := range certs {
+		if cert.NotAfter.Before(end) {
+			end = cert.NotAfter
 		}
 	}
 	c.NotAfter = &metav1.Time{Time: end}

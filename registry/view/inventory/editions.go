@@ -62,7 +62,7 @@ func parseEdition(out *OtherSecret, secret *corev1.Secret, certs *pki.Cache) {
 		out.Authority = authoritySlot.check(secret.Data, certs)
 	case secret.Labels[edition.LabelBundleFor] != "":
 		out.Bundle = &Bundle{}
-		out.Bundle.Anchors, out.Bundle.Repeats, out.Bundle.Fault = parseAnchors(edition.BundleKey, secret.Data[edition.BundleKey], certs)
+		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(edition.BundleKey, secret.Data[edition.BundleKey], certs)
 	}
 }
 
@@ -267,7 +267,7 @@ func (b *builder) readBundles(out *trust.Bundle, of []*edition.Edition) {
 			fmt.Sprintf("it has no key %s; %s", edition.BundleKey, anotherEdition))
 		return
 	}
-	out.Anchors, out.Repeats = content.Anchors, content.Repeats
+	out.Anchors, out.Repeats, out.Unread = content.Anchors.Certificates, content.Anchors.Repeats, content.Anchors.Unread
 	if fault := content.Fault; fault != nil {
 		out.Problem = problemOf(trust.SecretKind, newest.Name, fault.Reason, fault.Text+"; "+anotherEdition)
 		return
@@ -275,7 +275,7 @@ func (b *builder) readBundles(out *trust.Bundle, of []*edition.Edition) {
 	published := map[pki.Fingerprint]time.Time{}
 	for _, ca := range out.Anchors {
 		for _, e := range slices.Backward(of) {
-			if former := b.bundleOf(e); former == nil || !slices.ContainsFunc(former.Anchors, ca.Equal) {
+			if former := b.bundleOf(e); former == nil || !slices.ContainsFunc(former.Anchors.Certificates, ca.Equal) {
 				break
 			}
 			published[ca.Fingerprint] = e.Created
@@ -315,7 +315,7 @@ func (b *builder) leafOfEditions(p *part, domain *configv1alpha1.TrustDomain, cf
 		return out, err
 	}
 	readLeaf(out, secret)
-	out.Anchors, out.AnchorsRepeat = nil, false
+	out.Anchors, out.AnchorsRepeat, out.UnreadAnchors = nil, false, nil
 	out.Annotations = with(maps.Clone(out.Annotations), trust.AnnotationIssuedAt, newest.Created.UTC().Format(time.RFC3339))
 	return out, err
 }

@@ -37,9 +37,7 @@ type Secret struct {
 	// Next and Previous are the other slots of a signer. Previous has one certificate for each previous CA.
 	Next, Previous Pair
 	// Authorities are all certificates under ca.crt, CAs or not.
-	Authorities []*pki.Certificate
-	// AuthoritiesRepeat says that one is there more than once.
-	AuthoritiesRepeat bool
+	Authorities pki.Anchors
 	// AuthoritiesFault is what is wrong with ca.crt; an empty value is fine.
 	AuthoritiesFault *Fault
 	// DataBytes is the size of all values.
@@ -133,10 +131,8 @@ type Record struct {
 
 // Bundle is the content of a bundle ConfigMap, or of a bundle that is an edition.
 type Bundle struct {
-	// Anchors in order, each once. Empty if there are none or the PEM is broken.
-	Anchors []*pki.Certificate
-	// Repeats says that one is in it more than once.
-	Repeats bool
+	// Anchors is without any if there are none or the PEM is broken.
+	Anchors pki.Anchors
 	// Fault is why the bundle cannot be read. An empty bundle has none.
 	Fault *Fault
 	// StoreDigests are the digests, by key, of the trust stores that the bundle declares.

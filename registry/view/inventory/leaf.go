@@ -118,13 +118,14 @@ func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Nod
 func readLeaf(out *trust.Leaf, secret *Secret) {
 	const step = "restore it, or delete the Secret to have it reissued"
 	out.Certificate, out.ContentHash, out.Superseded = first(secret.Active.Certificates), secret.ContentHash, secret.Superseded
-	out.AnchorsRepeat = secret.AuthoritiesRepeat
-	for _, cert := range secret.Authorities {
+	beside := secret.Authorities
+	out.AnchorsRepeat, out.UnreadAnchors = beside.Repeats, beside.Unread
+	for _, cert := range beside.Certificates {
 		if cert.IsCA {
 			out.Anchors = append(out.Anchors, cert)
 		}
 	}
-	for _, cert := range pki.Distinct(slices.Concat(secret.Active.Certificates, secret.Authorities)) {
+	for _, cert := range pki.Distinct(slices.Concat(secret.Active.Certificates, beside.Certificates)) {
 		if cert.IsCA && !cert.Equal(out.Certificate) {
 			out.Authorities = append(out.Authorities, cert)
 		}

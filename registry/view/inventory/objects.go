@@ -148,7 +148,8 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	if !b.adopted(p, trust.ConfigMapKind, &out.Object) || cm.Bundle == nil {
 		return out
 	}
-	out.Anchors, out.Repeats, out.StoreDigests = cm.Bundle.Anchors, cm.Bundle.Repeats, cm.Bundle.StoreDigests
+	of := cm.Bundle.Anchors
+	out.Anchors, out.Repeats, out.Unread, out.StoreDigests = of.Certificates, of.Repeats, of.Unread, cm.Bundle.StoreDigests
 	out.ContentHash, out.Superseded = cm.ContentHash, cm.Superseded
 	if fault := cm.Bundle.Fault; fault != nil {
 		out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, fault.Reason,

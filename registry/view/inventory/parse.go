@@ -124,7 +124,7 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	out := &ConfigMap{ObjectMeta: keptMeta(cm), Immutable: ptr.Deref(cm.Immutable, false)}
 	if data, ok := valueOf(cm, BundleKey); ok && consents(&out.ObjectMeta) {
 		out.Bundle = &Bundle{}
-		out.Bundle.Anchors, out.Bundle.Repeats, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
+		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
 		out.Bundle.StoreDigests = storeDigests(cm)
 		content := contenthash.ContentOfConfigMap(cm)
 		out.ContentHash, out.Superseded = content.Hash, content.Superseded
@@ -169,8 +169,8 @@ func parseAggregateConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) map[string]
 	}
 	for key, text := range cm.Data {
 		// A value that cannot be read holds no usable anchor; the controller rewrites the aggregate.
-		list, _, _ := parseAnchors(key, []byte(text), certs)
-		out[key] = fingerprints(list)
+		anchors, _ := parseAnchors(key, []byte(text), certs)
+		out[key] = fingerprints(anchors.Certificates)
 	}
 	return out
 }

@@ -5,7 +5,6 @@ package inventory
 
 import (
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +30,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	out.Active = ActiveSlot.check(data, certs)
 	out.Next = NextSlot.check(data, certs)
 	out.Previous = PreviousSlot.check(data, certs)
-	out.Authorities, out.AuthoritiesRepeat, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
+	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
 	for _, value := range data {
 		out.DataBytes += len(value)
 	}
@@ -80,21 +79,14 @@ func parseAggregate(data map[string][]byte, certs *pki.Cache) *AggregateSecret {
 	return out
 }
 
-// parseAnchors reads the certificates of a bundle, each once, and reports whether it repeats a CA. An empty bundle is no
-// fault.
-func parseAnchors(key string, data []byte, certs *pki.Cache) (anchors []*pki.Certificate, repeats bool, fault *Fault) {
-	list, err := certs.Chain(data)
+// parseAnchors reads a bundle. An empty one is no fault.
+func parseAnchors(key string, data []byte, certs *pki.Cache) (pki.Anchors, *Fault) {
+	anchors, err := certs.Anchors(data)
 	switch {
-	case errors.Is(err, pki.ErrNoCertificate):
-		return nil, false, nil
+	case errors.Is(err, pki.ErrEmptyBundle):
+		return pki.Anchors{}, nil
 	case err != nil:
-		return nil, false, unparsable(key, err)
-	default:
-		anchors = pki.Distinct(list)
-		if len(anchors) < len(list) {
-			cas := slices.DeleteFunc(slices.Clone(list), func(c *pki.Certificate) bool { return !c.IsCA })
-			repeats = len(pki.Distinct(cas)) < len(cas)
-		}
-		return anchors, repeats, nil
+		return pki.Anchors{}, unparsable(key, err)
 	}
+	return anchors, nil
 }

@@ -174,7 +174,7 @@ func TestTransformSharesCertificates(t *testing.T) {
 	certs := pki.NewCache(10)
 	secret := ParseSecret(&corev1.Secret{ObjectMeta: consenting, Data: map[string][]byte{ActiveCertKey: pair.CertPEM(), ActiveKeyKey: keyOf(t, pair)}}, certs)
 	cm := ParseConfigMap(&corev1.ConfigMap{ObjectMeta: consenting, BinaryData: map[string][]byte{BundleKey: append([]byte("# CA\n"), pair.CertPEM()...)}}, certs)
-	if secret.Active.Certificates[0] != cm.Bundle.Anchors[0] {
+	if secret.Active.Certificates[0] != cm.Bundle.Anchors.Certificates[0] {
 		t.Error("one certificate is kept twice")
 	}
 }
@@ -207,7 +207,7 @@ func TestLabelsHideNothing(t *testing.T) {
 		},
 		Data: map[string]string{BundleKey: string(pair.CertPEM())},
 	}, pki.NewCache(1))
-	if cm.Bundle == nil || len(cm.Bundle.Anchors) != 1 || cm.Aggregate == nil || cm.Rollout == nil {
+	if cm.Bundle == nil || len(cm.Bundle.Anchors.Certificates) != 1 || cm.Aggregate == nil || cm.Rollout == nil {
 		t.Errorf("ParseConfigMap() = %+v", cm)
 	}
 }
