@@ -120,7 +120,7 @@ func copySubject(leaf *pki.Certificate) pki.Profile {
 	}
 	return pki.Profile{
 		CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
-		Usages: usages,
+		Identities: leaf.Identities, Usages: usages,
 	}
 }
 

@@ -179,7 +179,7 @@ func ProfileOf(c *pki.Certificate) pki.Profile {
 	backdate := min(life/soonPart, maxBackdate)
 	return pki.Profile{
 		CommonName: c.CommonName, Organizations: c.Organizations, DNSNames: c.DNSNames, IPAddresses: c.IPAddresses,
-		Usages: c.Usages, Key: c.KeyAlgorithm, Validity: max(life-backdate, time.Second), Backdate: backdate,
+		Identities: c.Identities, Usages: c.Usages, Key: c.KeyAlgorithm, Validity: max(life-backdate, time.Second), Backdate: backdate,
 	}
 }
 

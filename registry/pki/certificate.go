@@ -43,7 +43,10 @@ type Certificate struct {
 	DNSNames, IPAddresses []string
 	// Organizations are the organizations of the subject.
 	Organizations []string
-	// Usages are ServerAuth and ClientAuth, as far as the certificate names them. Empty means that it names neither:
+	// Identities are the other names that a Profile can say, and Unsaid is what it cannot say, for people.
+	Identities Identities
+	Unsaid     []string
+	// Usages are those that certrotation issues, as far as the certificate names them. Empty means that it names none:
 	// it is for another purpose, or it has no such extension and may be used for everything.
 	Usages []Usage
 

@@ -83,7 +83,7 @@ func leafTemplate(p Profile, signer *Certificate, now time.Time) *x509.Certifica
 	if p.Key.isRSA() {
 		usage |= x509.KeyUsageKeyEncipherment
 	}
-	return &x509.Certificate{
+	out := &x509.Certificate{
 		SerialNumber:          newSerial(),
 		Subject:               p.subject(),
 		NotBefore:             later(now.Add(-p.Backdate), signer.NotBefore).UTC(),
@@ -94,6 +94,8 @@ func leafTemplate(p Profile, signer *Certificate, now time.Time) *x509.Certifica
 		DNSNames:              p.DNSNames,
 		IPAddresses:           addresses(p.IPAddresses),
 	}
+	p.Identities.apply(out)
+	return out
 }
 
 // addresses converts valid address texts to their binary form.

@@ -202,7 +202,7 @@ func TestIssueRefuses(t *testing.T) {
 		"foreign signer":           {ca: foreign},
 		"unparsed signer":          {ca: unparsed},
 		"no usages":                {edit: func(p *Profile) { p.Usages = nil }, err: ErrInvalidProfile},
-		"unknown usage":            {edit: func(p *Profile) { p.Usages = []Usage{"CodeSigning"} }, err: ErrInvalidProfile},
+		"unknown usage":            {edit: func(p *Profile) { p.Usages = []Usage{"MicrosoftServerGatedCrypto"} }, err: ErrInvalidProfile},
 		"no name":                  {edit: func(p *Profile) { *p = Profile{Usages: p.Usages, Key: p.Key, Validity: p.Validity} }, err: ErrInvalidProfile},
 		"weak key":                 {edit: func(p *Profile) { p.Key = "RSA-1024" }, err: ErrKeyAlgorithm},
 		"validity under a second":  {edit: func(p *Profile) { p.Validity = time.Second - 1 }, err: ErrInvalidProfile},

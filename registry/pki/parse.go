@@ -63,6 +63,8 @@ func facts(cert *x509.Certificate) *Certificate {
 		DNSNames:         cert.DNSNames,
 		IPAddresses:      addressTexts(cert),
 		Organizations:    cert.Subject.Organization,
+		Identities:       identitiesOf(cert),
+		Unsaid:           unsaidOf(cert),
 		Usages:           usagesOf(cert.ExtKeyUsage),
 		issuerSerial:     issuerSerial(cert),
 		restricted:       cert.IsCA && restricts(cert),

@@ -4,7 +4,6 @@
 package pki
 
 import (
-	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
 	"net/netip"
@@ -22,6 +21,8 @@ type Profile struct {
 	// clients look there for addresses.
 	DNSNames    []string
 	IPAddresses []string
+	// Identities are further names of a leaf.
+	Identities Identities
 	// Usages of a leaf; at least one.
 	Usages []Usage
 	// Key is the algorithm of the key to generate.
@@ -46,11 +47,12 @@ func (p Profile) Normalized() (Profile, error) {
 		return Profile{}, err
 	}
 	p.IPAddresses = addresses
+	if p.Identities, err = p.Identities.normalized(); err != nil {
+		return Profile{}, err
+	}
 	p.DNSNames = sortedSet(p.DNSNames)
 	p.Organizations = sortedSet(p.Organizations)
-	// Certificate.Usages has ServerAuth before ClientAuth, which sorts the other way.
-	p.Usages = sortedSet(p.Usages)
-	slices.Reverse(p.Usages)
+	p.Usages = usagesOf(extended(p.Usages))
 	return p, nil
 }
 
@@ -71,7 +73,7 @@ func (p Profile) check() error {
 		}
 	}
 	for _, usage := range p.Usages {
-		if usage != ServerAuth && usage != ClientAuth {
+		if !slices.Contains(Usages(), usage) {
 			return fmt.Errorf("%w: usage %.*q", ErrInvalidProfile, maxErrorText, usage)
 		}
 	}
@@ -83,7 +85,7 @@ func (p Profile) checkLeaf() error {
 	if len(p.Usages) == 0 {
 		return fmt.Errorf("%w: a leaf needs a usage", ErrInvalidProfile)
 	}
-	if p.CommonName == "" && len(p.Organizations) == 0 && len(p.DNSNames) == 0 && len(p.IPAddresses) == 0 {
+	if p.CommonName == "" && len(p.Organizations) == 0 && len(p.DNSNames) == 0 && len(p.IPAddresses) == 0 && p.Identities.None() {
 		return fmt.Errorf("%w: a leaf needs a name", ErrInvalidProfile)
 	}
 	return nil
@@ -116,43 +118,4 @@ func sortedSet[S ~string](in []S) []S {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// Usage is an extended key usage that certrotation issues and reports.
-type Usage string
-
-// The usages.
-const (
-	ServerAuth Usage = "ServerAuth"
-	ClientAuth Usage = "ClientAuth"
-)
-
-// usagesOf returns ServerAuth before ClientAuth and ignores all other usages. "Any" stands for both, as every
-// verifier reads it.
-func usagesOf(extended []x509.ExtKeyUsage) []Usage {
-	named := func(usage x509.ExtKeyUsage) bool {
-		return slices.Contains(extended, usage) || slices.Contains(extended, x509.ExtKeyUsageAny)
-	}
-	var usages []Usage
-	if named(x509.ExtKeyUsageServerAuth) {
-		usages = append(usages, ServerAuth)
-	}
-	if named(x509.ExtKeyUsageClientAuth) {
-		usages = append(usages, ClientAuth)
-	}
-	return usages
-}
-
-// extended converts valid usages to their X.509 form.
-func extended(usages []Usage) []x509.ExtKeyUsage {
-	var out []x509.ExtKeyUsage
-	for _, usage := range usages {
-		switch usage {
-		case ServerAuth:
-			out = append(out, x509.ExtKeyUsageServerAuth)
-		case ClientAuth:
-			out = append(out, x509.ExtKeyUsageClientAuth)
-		}
-	}
-	return out
 }

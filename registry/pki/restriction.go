@@ -42,6 +42,7 @@ func (c *Certificate) CheckLeaf(profile Profile, by Verifiers) error {
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: extended(profile.Usages), BasicConstraintsValid: true,
 		DNSNames: profile.DNSNames, IPAddresses: addresses(profile.IPAddresses),
 	}
+	profile.Identities.apply(leaf)
 	leaf, err = signedInPlay(leaf, authority)
 	if err != nil {
 		return err

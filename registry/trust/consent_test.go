@@ -4,6 +4,8 @@
 package trust
 
 import (
+	"crypto/x509"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -201,6 +203,17 @@ func TestJudgeConsent(t *testing.T) {
 			return d
 		}
 	}
+	identified := func(t *testing.T) *world {
+		w := stable(t)
+		l := w.leaf("server")
+		l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) {
+			c.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/web"}}
+			c.Subject.OrganizationalUnit = []string{"platform"}
+			c.RawSubject = nil
+			c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageCodeSigning)
+		}, w.d.Signer.Active)
+		return w
+	}
 	noLeaves := func(w *world) *world {
 		for i := range w.d.Leaves {
 			l := &w.d.Leaves[i]
@@ -235,6 +248,13 @@ func TestJudgeConsent(t *testing.T) {
 			d.Signer.Problem = &Problem{Object: "Secret/signer", Reason: ReasonKeyMismatch, Message: "broken"}
 			return d
 		}, []Invariant{PairMatches}},
+		{"a leaf is adopted with identities that a renewal would lose", identified, without(SecretKind, "server"), whole, []Invariant{ContentDecides}},
+		{"a leaf is adopted with identities that its configuration names", func(t *testing.T) *world {
+			w := identified(t)
+			l := w.leaf("server")
+			l.Policy.Profile.Identities, l.Policy.Profile.Usages = l.Certificate.Identities, l.Certificate.Usages
+			return w
+		}, without(SecretKind, "server"), whole, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tt.world(t)

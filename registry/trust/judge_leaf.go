@@ -6,6 +6,7 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -15,6 +16,7 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 	object := secret(l.Name)
 	if belongsToOthers(&old.Object, &l.Object) {
 		j.judgeAdoption(object, &l.Object)
+		j.judgeIdentities(l)
 		return
 	}
 	if !l.Present {
@@ -35,6 +37,27 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 		return
 	}
 	j.judgeNewLeaf(l)
+}
+
+// judgeIdentities refuses to adopt a leaf with identities that its renewal would lose: peers may authorize by them.
+func (j *judge) judgeIdentities(l *Leaf) {
+	if !l.Present || l.Unadopted() || l.Unnamed || l.Certificate == nil {
+		return
+	}
+	lost, _ := l.Certificate.Identities.Difference(&l.Policy.Profile.Identities)
+	for _, usage := range l.Certificate.Usages {
+		if !slices.Contains(l.Policy.Profile.Usages, usage) {
+			lost = append(lost, "usage "+string(usage))
+		}
+	}
+	way := "name them in the leaf of the configuration (uris, emailAddresses, subjectFields, usages), then adopt it"
+	if unsaid := l.Certificate.Unsaid; len(unsaid) > 0 {
+		lost = append(lost, unsaid...)
+		way = "leave this Secret to its issuer, or delete it if no peer asks for these: " + strings.Join(unsaid, ", ")
+	}
+	if len(lost) > 0 {
+		j.refuse(ContentDecides, secret(l.Name), nil, fmt.Sprintf("the next renewal would lose %q", lost), way)
+	}
 }
 
 // judgeNewLeaf refuses a leaf that one of its verifiers would not accept (TrustBeforeUse), and one that outlives its
@@ -102,6 +125,9 @@ func (j *judge) unusable(l *Leaf) string {
 	want := j.before.leaves[l.Name].Policy.Profile
 	if _, missing := hostDifference(c, want); len(missing) > 0 {
 		return fmt.Sprintf("the leaf lacks the names %q, by which its holder is verified", missing)
+	}
+	if _, missing := c.Identities.Difference(&want.Identities); len(missing) > 0 {
+		return fmt.Sprintf("the leaf lacks the identities %q, by which its peers may authorize it", missing)
 	}
 	for _, usage := range want.Usages {
 		if len(c.Usages) > 0 && !slices.Contains(c.Usages, usage) {

@@ -70,6 +70,9 @@ func policyDifference(c *pki.Certificate, want pki.Profile) string {
 	if extra, missing := hostDifference(c, want); len(extra)+len(missing) > 0 {
 		return fmt.Sprintf("its names differ from the configuration (missing %q, not required %q)", missing, extra)
 	}
+	if extra, missing := c.Identities.Difference(&want.Identities); len(extra)+len(missing) > 0 {
+		return fmt.Sprintf("its identities differ from the configuration (missing %q, not required %q)", missing, extra)
+	}
 	switch {
 	case want.Key != "" && c.KeyAlgorithm != want.Key:
 		return keyDifference(c, want)

@@ -184,18 +184,22 @@ type Signer struct {
 }
 
 // Usage is an extended key usage of a leaf.
-// +kubebuilder:validation:Enum=ServerAuth;ClientAuth
+// +kubebuilder:validation:Enum=ServerAuth;ClientAuth;CodeSigning;EmailProtection;TimeStamping;OCSPSigning
 type Usage string
 
 // Usages of leaves.
 const (
-	ServerAuth Usage = "ServerAuth"
-	ClientAuth Usage = "ClientAuth"
+	ServerAuth      Usage = "ServerAuth"
+	ClientAuth      Usage = "ClientAuth"
+	CodeSigning     Usage = "CodeSigning"
+	EmailProtection Usage = "EmailProtection"
+	TimeStamping    Usage = "TimeStamping"
+	OCSPSigning     Usage = "OCSPSigning"
 )
 
 // Leaf is an end-entity certificate, or one end-entity certificate for each node.
 // +kubebuilder:validation:XValidation:rule="has(self.forEachNode) == self.secretName.contains('{node}')",message="secretName contains {node} if, and only if, there is one for each node"
-// +kubebuilder:validation:XValidation:rule="has(self.commonName) && size(self.commonName) > 0 || has(self.dnsNames) && size(self.dnsNames) > 0 || has(self.ipAddresses) && size(self.ipAddresses) > 0 || has(self.nodeAddresses) && self.nodeAddresses",message="a leaf needs a commonName, a name or an address"
+// +kubebuilder:validation:XValidation:rule="has(self.commonName) && size(self.commonName) > 0 || has(self.dnsNames) && size(self.dnsNames) > 0 || has(self.ipAddresses) && size(self.ipAddresses) > 0 || has(self.nodeAddresses) && self.nodeAddresses || has(self.uris) && size(self.uris) > 0",message="a leaf needs a commonName, a name, an address or a URI"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodeAddresses) || !self.nodeAddresses || has(self.forEachNode)",message="nodeAddresses only with forEachNode"
 type Leaf struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
@@ -231,10 +235,32 @@ type Leaf struct {
 	// nodeAddresses adds every InternalIP of the node. Only with forEachNode.
 	// +optional
 	NodeAddresses bool `json:"nodeAddresses,omitempty"`
+	// uris of the leaf, such as a SPIFFE ID. Each is absolute.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-zA-Z][a-zA-Z0-9+.-]*:[!-~]+$`
+	URIs []string `json:"uris,omitempty"`
+	// emailAddresses of the leaf.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[!-?A-~]+@[!-?A-~]+$`
+	EmailAddresses []string `json:"emailAddresses,omitempty"`
+	// subjectFields are further attributes of the subject, as TYPE=VALUE: OU=platform. TYPE is C, ST, L, STREET,
+	// POSTALCODE, OU, SERIALNUMBER, TITLE, SN, GN, DC, UID, or an object identifier.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=192
+	// +kubebuilder:validation:items:Pattern=`^(C|ST|L|STREET|POSTALCODE|OU|SERIALNUMBER|TITLE|SN|GN|DC|UID|[0-2](\.[0-9]+)+)=[^\x00-\x1f\x7f]{1,128}$`
+	SubjectFields []string `json:"subjectFields,omitempty"`
 	// usages are the extended key usages. At least one.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=6
 	Usages []Usage `json:"usages"`
 	// policy for this leaf.
 	// +optional

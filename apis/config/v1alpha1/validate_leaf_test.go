@@ -49,7 +49,7 @@ func TestValidateLeaves(t *testing.T) {
 		{
 			name:   "no identity",
 			mutate: onLeaf(func(l *Leaf) { l.DNSNames, l.IPAddresses = nil, nil }),
-			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[0]"}, detail: "a name or an address",
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[0]"}, detail: "a name, an address or a URI",
 		},
 		{
 			name:   "common name too long",

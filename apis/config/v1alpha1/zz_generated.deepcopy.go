@@ -475,6 +475,21 @@ func (in *Leaf) DeepCopyInto(out *Leaf) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.URIs != nil {
+		in, out := &in.URIs, &out.URIs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.EmailAddresses != nil {
+		in, out := &in.EmailAddresses, &out.EmailAddresses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.SubjectFields != nil {
+		in, out := &in.SubjectFields, &out.SubjectFields
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Usages != nil {
 		in, out := &in.Usages, &out.Usages
 		*out = make([]Usage, len(*in))

@@ -196,6 +196,9 @@ func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
 func withoutNames(cfg *configv1alpha1.Leaf) pki.Profile {
 	profile := policyOf(&cfg.Policy).Profile
 	profile.Organizations = slices.Clone(cfg.Organizations)
+	profile.Identities = pki.Identities{
+		URIs: slices.Clone(cfg.URIs), EmailAddresses: slices.Clone(cfg.EmailAddresses), SubjectFields: slices.Clone(cfg.SubjectFields),
+	}
 	for _, usage := range cfg.Usages {
 		profile.Usages = append(profile.Usages, pki.Usage(usage))
 	}

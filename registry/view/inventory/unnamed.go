@@ -130,7 +130,7 @@ func unnamed(secret *Secret, configuration string) trust.Leaf {
 	}
 	if c := out.Certificate; c != nil {
 		out.Policy.Profile = pki.Profile{
-			CommonName: c.CommonName, DNSNames: slices.Clone(c.DNSNames), IPAddresses: slices.Clone(c.IPAddresses),
+			CommonName: c.CommonName, DNSNames: slices.Clone(c.DNSNames), IPAddresses: slices.Clone(c.IPAddresses), Identities: c.Identities,
 		}
 	}
 	return out

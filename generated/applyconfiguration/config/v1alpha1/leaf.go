@@ -29,6 +29,13 @@ type LeafApplyConfiguration struct {
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 	// nodeAddresses adds every InternalIP of the node. Only with forEachNode.
 	NodeAddresses *bool `json:"nodeAddresses,omitempty"`
+	// uris of the leaf, such as a SPIFFE ID. Each is absolute.
+	URIs []string `json:"uris,omitempty"`
+	// emailAddresses of the leaf.
+	EmailAddresses []string `json:"emailAddresses,omitempty"`
+	// subjectFields are further attributes of the subject, as TYPE=VALUE: OU=platform. TYPE is C, ST, L, STREET,
+	// POSTALCODE, OU, SERIALNUMBER, TITLE, SN, GN, DC, UID, or an object identifier.
+	SubjectFields []string `json:"subjectFields,omitempty"`
 	// usages are the extended key usages. At least one.
 	Usages []configv1alpha1.Usage `json:"usages,omitempty"`
 	// policy for this leaf.
@@ -100,6 +107,36 @@ func (b *LeafApplyConfiguration) WithIPAddresses(values ...string) *LeafApplyCon
 // If called multiple times, the NodeAddresses field is set to the value of the last call.
 func (b *LeafApplyConfiguration) WithNodeAddresses(value bool) *LeafApplyConfiguration {
 	b.NodeAddresses = &value
+	return b
+}
+
+// WithURIs adds the given value to the URIs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the URIs field.
+func (b *LeafApplyConfiguration) WithURIs(values ...string) *LeafApplyConfiguration {
+	for i := range values {
+		b.URIs = append(b.URIs, values[i])
+	}
+	return b
+}
+
+// WithEmailAddresses adds the given value to the EmailAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the EmailAddresses field.
+func (b *LeafApplyConfiguration) WithEmailAddresses(values ...string) *LeafApplyConfiguration {
+	for i := range values {
+		b.EmailAddresses = append(b.EmailAddresses, values[i])
+	}
+	return b
+}
+
+// WithSubjectFields adds the given value to the SubjectFields field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SubjectFields field.
+func (b *LeafApplyConfiguration) WithSubjectFields(values ...string) *LeafApplyConfiguration {
+	for i := range values {
+		b.SubjectFields = append(b.SubjectFields, values[i])
+	}
 	return b
 }
 
