@@ -86,11 +86,18 @@ func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.Config
 // fillStores writes the trust stores of a bundle, and removes former ones that are no longer wanted.
 func fillStores(configMap *corev1.ConfigMap, action *trust.Action, had string) error {
 	for _, key := range trust.ParseTrustStores(had) {
-		if key != inventory.BundleKey {
+		if key != inventory.BundleKey && key != contenthash.SupersededKey {
 			delete(configMap.BinaryData, key)
+			delete(configMap.Data, key)
 		}
 	}
 	for _, store := range action.Stores {
+		if store.Format == truststore.PEM {
+			delete(configMap.BinaryData, store.Key)
+			text := pki.EncodeAnchors([]byte(configMap.Data[inventory.BundleKey]), action.Anchors...)
+			configMap.Data = merged(configMap.Data, map[string]string{store.Key: string(text)})
+			continue
+		}
 		encoded, err := truststore.Encode(store.Format, store.Password, action.Anchors)
 		if err != nil {
 			return fmt.Errorf("write the trust store %s: %w", store.Key, err)

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/truststore"
@@ -19,9 +20,9 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// javaConfig asks for both trust stores, one of them with its own password.
+// javaConfig asks for both trust stores, one of them with its own password, and for the PEM under another key.
 var javaConfig = strings.Replace(webConfig, "bundle: {configMapName: web-bundle}",
-	"bundle: {configMapName: web-bundle, additionalFormats: {jks: {key: web.jks}, pkcs12: {key: web.p12, password: secret words}}}", 1)
+	"bundle: {configMapName: web-bundle, additionalKeys: [ca.crt], additionalFormats: {jks: {key: web.jks}, pkcs12: {key: web.p12, password: secret words}}}", 1)
 
 // wantStores fails unless the trust stores have the same anchors as the PEM.
 func (w *world) wantStores() {
@@ -30,6 +31,9 @@ func (w *world) wantStores() {
 	anchors, err := pki.ParseBundle([]byte(bundle.Data[inventory.BundleKey]))
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if bundle.Data["ca.crt"] != bundle.Data[inventory.BundleKey] {
+		w.t.Errorf("ca.crt does not have the %d anchors of the bundle", len(anchors))
 	}
 	for key, store := range map[string]trust.TrustStore{
 		"web.jks": {Format: truststore.JKS, Password: "changeit"}, "web.p12": {Format: truststore.PKCS12, Password: "secret words"},
@@ -77,6 +81,7 @@ func TestTrustStoresAreMended(t *testing.T) {
 		"edited":          func(cm *corev1.ConfigMap) { cm.BinaryData["web.p12"] = []byte("anything") },
 		"deleted":         func(cm *corev1.ConfigMap) { delete(cm.BinaryData, "web.jks") },
 		"written as text": func(cm *corev1.ConfigMap) { delete(cm.BinaryData, "web.jks"); cm.Data["web.jks"] = "text" },
+		"a key cut down":  func(cm *corev1.ConfigMap) { cm.Data["ca.crt"] = "" },
 		"not named":       func(cm *corev1.ConfigMap) { delete(cm.Annotations, trust.AnnotationTrustStores) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +97,10 @@ func TestTrustStoresAreMended(t *testing.T) {
 			if diff := cmp.Diff(before.BinaryData, after.BinaryData); diff != "" {
 				t.Errorf("trust stores (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(before.Data[inventory.BundleKey], after.Data[inventory.BundleKey]); diff != "" {
+			for _, cm := range []*corev1.ConfigMap{before, after} {
+				delete(cm.Data, contenthash.SupersededKey)
+			}
+			if diff := cmp.Diff(before.Data, after.Data); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 			if writes := w.settle(c); writes > 0 {
@@ -111,7 +119,7 @@ func TestTrustStoresThatNobodyWants(t *testing.T) {
 	bundle.BinaryData["theirs"] = []byte("stays")
 	w.put(bundle)
 	cfg := w.configuration()
-	cfg.Spec.TrustDomains[0].Bundle.AdditionalFormats = nil
+	cfg.Spec.TrustDomains[0].Bundle.AdditionalFormats, cfg.Spec.TrustDomains[0].Bundle.AdditionalKeys = nil, nil
 	w.put(cfg)
 	w.settle(c)
 	after := w.configMap(bundleName)

@@ -80,6 +80,11 @@ func EncodeAnchors(former []byte, anchors ...*Certificate) []byte {
 	if err != nil {
 		unread = nil
 	}
+	return EncodeBeside(unread, anchors...)
+}
+
+// EncodeBeside is EncodeAnchors with the blocks of the former PEM that cannot be read.
+func EncodeBeside(unread []UnreadBlock, anchors ...*Certificate) []byte {
 	var out []byte
 	for number := 1; len(anchors)+len(unread) > 0; number++ {
 		if len(unread) > 0 && (unread[0].Number <= number || len(anchors) == 0) {

@@ -160,6 +160,14 @@ func (a *decision) withStores(action *Action) *Action {
 	return action
 }
 
+// digest is that of the trust store of a bundle.
+func (s *TrustStore) digest(b *Bundle) string {
+	if s.Format == truststore.PEM {
+		return truststore.DigestOf(pki.EncodeBeside(b.Unread, b.Anchors...))
+	}
+	return truststore.Digest(s.Format, s.Password, b.Anchors)
+}
+
 // mendStores writes trust stores that do not match the anchors of the bundle, and removes unwanted ones. A client of
 // an unmaintained file would refuse the next CA.
 func (a *decision) mendStores(*Assessment) *Action {
@@ -169,7 +177,7 @@ func (a *decision) mendStores(*Assessment) *Action {
 	}
 	reason := ""
 	for _, store := range b.Stores {
-		if b.StoreDigests[store.Key] != truststore.Digest(store.Format, store.Password, b.Anchors) {
+		if b.StoreDigests[store.Key] != store.digest(b) {
 			reason = store.Key + " does not have the anchors of the bundle"
 		}
 	}

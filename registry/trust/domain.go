@@ -188,6 +188,9 @@ type Bundle struct {
 	Stores []TrustStore
 	// StoreDigests are the digests of the values under the keys that AnnotationTrustStores names.
 	StoreDigests map[string]string
+	// Beside are the anchors under other keys of the ConfigMap that hold PEM: those of Stores, and keys that no
+	// configuration names.
+	Beside map[string]pki.Anchors
 	// InjectInto are the cluster's objects into whose caBundle the configuration allows the anchors to be injected.
 	InjectInto []InjectionTarget
 	// ContentHash is the hash of the whole content of the ConfigMap (registry/contenthash), "" if unknown.
@@ -208,15 +211,15 @@ func (b *Bundle) Ref() string {
 // InjectionTarget is an object of the cluster with a caBundle.
 type InjectionTarget struct{ Kind, Name string }
 
-// TrustStore is a key of a bundle ConfigMap under which the anchors are written in another format than PEM.
+// TrustStore is another key of a bundle ConfigMap under which the anchors are written, in a format.
 type TrustStore struct {
 	Key      string
 	Format   truststore.Format
 	Password string
 }
 
-// MaxTrustStores bounds the keys of a bundle that AnnotationTrustStores names: there are two formats.
-const MaxTrustStores = 8
+// MaxTrustStores bounds the keys of a bundle that AnnotationTrustStores names: eight of PEM, and two formats.
+const MaxTrustStores = 10
 
 // ParseTrustStores reads the annotation AnnotationTrustStores: the keys that were written as trust stores.
 func ParseTrustStores(text string) []string {

@@ -18,6 +18,7 @@ func (j *judge) judgeBundle() {
 	switch {
 	case belongsToOthers(&old.Object, &b.Object):
 		j.judgeAdoption(object, &b.Object)
+		j.judgeKeys(b)
 		return
 	case Released(&old.Object, &b.Object):
 		j.judgeBundleRelease()
@@ -39,6 +40,8 @@ func (j *judge) judgeBundle() {
 	}
 	j.judgeRepetition(object, old.Repeats, b.Repeats)
 	j.judgeUnread(object, old.Unread, b.Unread)
+	j.judgeKeys(b)
+	j.judgeStores(old, b)
 	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
 	j.judgePublished(b)
 	j.judgeRemovedAnchors(b.Anchors)

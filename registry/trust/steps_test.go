@@ -27,7 +27,7 @@ var steps = []struct {
 	{"proofs", []string{"proofs.go", "observation.go", "delivery.go", "anchors.go"}},
 	{"decision", []string{"decision.go", "blockers.go", "signing.go", "actions.go", "writes.go", "plan.go"}},
 	{"entry points", []string{
-		"workload.go", "reports.go", "copies.go", "aggregate.go", "judge.go", "judge_leaf.go", "judge_signer.go", "judge_unread.go",
+		"workload.go", "reports.go", "copies.go", "aggregate.go", "judge.go", "judge_leaf.go", "judge_signer.go", "judge_unread.go", "judge_keys.go",
 		"judge_bundle.go", "judge_configuration.go", "judge_members.go",
 	}},
 }

@@ -32,7 +32,7 @@ func javaWorld(t *testing.T) *world {
 func digestsOf(stores []TrustStore, anchors []*pki.Certificate) map[string]string {
 	out := map[string]string{}
 	for _, store := range stores {
-		out[store.Key] = truststore.Digest(store.Format, store.Password, anchors)
+		out[store.Key] = store.digest(&Bundle{Anchors: anchors})
 	}
 	return out
 }
@@ -95,7 +95,7 @@ func TestStoresAreMended(t *testing.T) {
 func TestParseTrustStores(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": {}, ",": {}, "a": {"a"}, "a,b": {"a", "b"}, "a,,b,": {"a", "b"},
-		"1,2,3,4,5,6,7,8,9": {"1", "2", "3", "4", "5", "6", "7", "8"},
+		"1,2,3,4,5,6,7,8,9,10,11": {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"},
 	} {
 		if got := ParseTrustStores(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", text, got, want)

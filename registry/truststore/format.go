@@ -25,6 +25,8 @@ type Format string
 const (
 	PKCS12 Format = "PKCS#12"
 	JKS    Format = "JKS"
+	// PEM is a copy of the bundle's text under another key. Encode does not write it.
+	PEM Format = "PEM"
 )
 
 // errNoAnchors enforces NeverEmpty.

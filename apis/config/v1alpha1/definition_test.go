@@ -121,6 +121,21 @@ func TestDefinitionRefuses(t *testing.T) {
 		{name: "a URI without a scheme", mutate: onLeaf(func(l *Leaf) { l.URIs = []string{"example.org/web"} }), path: domain + ".leaves[0].uris[0]", detail: "match"},
 		{name: "an e-mail address without @", mutate: onLeaf(func(l *Leaf) { l.EmailAddresses = []string{"web"} }), path: domain + ".leaves[0].emailAddresses[0]", detail: "match"},
 		{name: "a subject field of a common name", mutate: onLeaf(func(l *Leaf) { l.SubjectFields = []string{"CN=web"} }), path: domain + ".leaves[0].subjectFields[0]", detail: "match"},
+		{
+			name: "the key of the bundle, twice",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[0].Bundle.AdditionalKeys = []string{"ca-bundle.crt"}
+			},
+			path: domain + ".bundle.additionalKeys[0]", detail: "other than ca-bundle.crt",
+		},
+		{
+			name: "a key of PEM and of a trust store",
+			mutate: func(c *RotationConfigurationSpec) {
+				b := &c.TrustDomains[0].Bundle
+				b.AdditionalKeys, b.AdditionalFormats = []string{"trust"}, &AdditionalFormats{JKS: &TrustStore{Key: "trust"}}
+			},
+			path: domain + ".bundle", detail: "PEM or a trust store",
+		},
 		{name: "unknown key", mutate: onPolicy(func(p *IssuancePolicy) { p.Key = "DSA" }), path: domain + ".signer.policy.key", detail: "ECDSA-P256"},
 		{name: "no validity", mutate: onPolicy(func(p *IssuancePolicy) { p.Validity = duration(0) }), path: domain + ".signer.policy.validity", detail: "between 1m and 876000h"},
 		{name: "renewal after the end", mutate: onPolicy(func(p *IssuancePolicy) { p.RenewAtPercent = 100 }), path: domain + ".signer.policy.renewAtPercent", detail: "99"},

@@ -4,11 +4,22 @@
 package v1alpha1
 
 // Bundle is the ConfigMap of trust anchors, under the key ca-bundle.crt.
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalKeys) || !has(self.additionalFormats) || self.additionalKeys.all(k, (!has(self.additionalFormats.jks) || self.additionalFormats.jks.key != k) && (!has(self.additionalFormats.pkcs12) || self.additionalFormats.pkcs12.key != k))",message="a key holds PEM or a trust store"
 type Bundle struct {
 	// configMapName of the bundle.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ConfigMapName string `json:"configMapName"`
+	// additionalKeys of the ConfigMap hold the same PEM, for programs that read another key, such as ca.crt. All are
+	// written together.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +kubebuilder:validation:items:XValidation:rule="self != 'ca-bundle.crt' && self != 'superseded-contents' && self != '.' && !self.startsWith('..')",message="must be a key other than ca-bundle.crt and superseded-contents, and not begin with two dots"
+	AdditionalKeys []string `json:"additionalKeys,omitempty"`
 	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that
 	// do not read PEM. They are written together with ca-bundle.crt.
 	// +optional

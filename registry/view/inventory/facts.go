@@ -81,6 +81,8 @@ type ConfigMap struct {
 	metav1.ObjectMeta
 	// Bundle of a ConfigMap that consents and has the key BundleKey.
 	Bundle *Bundle
+	// Beside are the anchors of a ConfigMap that consents, by the keys other than BundleKey that hold PEM.
+	Beside map[string]pki.Anchors
 	// Aggregate of a ConfigMap that consents and has the label trust.LabelAggregate: the anchors by key, an empty
 	// list where the value is not readable.
 	Aggregate map[string][]pki.Fingerprint

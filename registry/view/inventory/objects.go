@@ -137,7 +137,7 @@ func slotProblem(name string, slot trust.Slot, pair *Pair, cas []*pki.Certificat
 // accepts it as such. A caller that writes the anchors back must not lose it.
 func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	cm := b.sources.ConfigMaps[cfg.ConfigMapName]
-	out := trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}, Stores: storesOf(cfg.AdditionalFormats)}
+	out := trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}, Stores: storesOf(cfg)}
 	for _, target := range cfg.InjectInto {
 		out.InjectInto = append(out.InjectInto, trust.InjectionTarget{Kind: string(target.Kind), Name: target.Name})
 	}
@@ -145,7 +145,11 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 		return out
 	}
 	out.Object = cm.object()
-	if !b.adopted(p, trust.ConfigMapKind, &out.Object) || cm.Bundle == nil {
+	if !b.adopted(p, trust.ConfigMapKind, &out.Object) {
+		return out
+	}
+	out.Beside = cm.Beside
+	if cm.Bundle == nil {
 		return out
 	}
 	of := cm.Bundle.Anchors
@@ -166,19 +170,19 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	return out
 }
 
-// storesOf returns the trust stores that a bundle must have, ordered by key.
-func storesOf(cfg *configv1alpha1.AdditionalFormats) []trust.TrustStore {
-	if cfg == nil {
-		return nil
-	}
+// storesOf returns the other keys that a bundle must have, ordered.
+func storesOf(cfg *configv1alpha1.Bundle) []trust.TrustStore {
 	var out []trust.TrustStore
-	add := func(format truststore.Format, store *configv1alpha1.TrustStore) {
-		if store != nil {
-			out = append(out, trust.TrustStore{Key: store.Key, Format: format, Password: store.Password})
+	for _, key := range cfg.AdditionalKeys {
+		out = append(out, trust.TrustStore{Key: key, Format: truststore.PEM})
+	}
+	if formats := cfg.AdditionalFormats; formats != nil {
+		for format, store := range map[truststore.Format]*configv1alpha1.TrustStore{truststore.JKS: formats.JKS, truststore.PKCS12: formats.PKCS12} {
+			if store != nil {
+				out = append(out, trust.TrustStore{Key: store.Key, Format: format, Password: store.Password})
+			}
 		}
 	}
-	add(truststore.JKS, cfg.JKS)
-	add(truststore.PKCS12, cfg.PKCS12)
 	slices.SortFunc(out, func(x, y trust.TrustStore) int { return cmp.Compare(x.Key, y.Key) })
 	return out
 }

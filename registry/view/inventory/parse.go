@@ -129,6 +129,9 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 		content := contenthash.ContentOfConfigMap(cm)
 		out.ContentHash, out.Superseded = content.Hash, content.Superseded
 	}
+	if consents(&out.ObjectMeta) {
+		out.Beside = parseBeside(cm, certs)
+	}
 	if _, ok := cm.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregateConfigMap(cm, certs)
 	}
@@ -137,6 +140,21 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 		var err error
 		if out.Rollout.Status, err = rollout.ReadStatus(cm, name); err != nil {
 			out.Rollout.Error = fmt.Sprintf("%.512s", err)
+		}
+	}
+	return out
+}
+
+// maxBeside bounds how many keys of a ConfigMap are read beside its bundle.
+const maxBeside = 16
+
+// parseBeside reads the anchors under the other keys. A value that cannot be read holds none.
+func parseBeside(cm *corev1.ConfigMap, certs *pki.Cache) map[string]pki.Anchors {
+	var out map[string]pki.Anchors
+	for _, key := range slices.Sorted(maps.Keys(cm.Data)) {
+		if text := cm.Data[key]; key != BundleKey && len(out) < maxBeside && strings.Contains(text, "-----BEGIN CERTIFICATE-----") {
+			anchors, _ := parseAnchors(key, []byte(text), certs)
+			out = with(out, key, anchors)
 		}
 	}
 	return out

@@ -12,6 +12,9 @@ package v1alpha1
 type BundleApplyConfiguration struct {
 	// configMapName of the bundle.
 	ConfigMapName *string `json:"configMapName,omitempty"`
+	// additionalKeys of the ConfigMap hold the same PEM, for programs that read another key, such as ca.crt. All are
+	// written together.
+	AdditionalKeys []string `json:"additionalKeys,omitempty"`
 	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that
 	// do not read PEM. They are written together with ca-bundle.crt.
 	AdditionalFormats *AdditionalFormatsApplyConfiguration `json:"additionalFormats,omitempty"`
@@ -31,6 +34,16 @@ func Bundle() *BundleApplyConfiguration {
 // If called multiple times, the ConfigMapName field is set to the value of the last call.
 func (b *BundleApplyConfiguration) WithConfigMapName(value string) *BundleApplyConfiguration {
 	b.ConfigMapName = &value
+	return b
+}
+
+// WithAdditionalKeys adds the given value to the AdditionalKeys field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalKeys field.
+func (b *BundleApplyConfiguration) WithAdditionalKeys(values ...string) *BundleApplyConfiguration {
+	for i := range values {
+		b.AdditionalKeys = append(b.AdditionalKeys, values[i])
+	}
 	return b
 }
 
