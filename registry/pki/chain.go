@@ -50,12 +50,11 @@ func parseBlocks(data []byte, parse func(der []byte) (*Certificate, error)) (cer
 			return fmt.Errorf("more than %d certificates: %w", MaxCertificates, ErrTooLarge)
 		}
 		number++
-		cert, err := parse(der)
-		if err != nil {
-			unread = append(unread, UnreadBlock{Number: number, Fingerprint: fingerprintOf(der), err: err, der: der})
-			return nil
+		if cert, refused := parse(der); refused == nil {
+			certs = append(certs, cert)
+		} else {
+			unread = append(unread, UnreadBlock{Number: number, Fingerprint: fingerprintOf(der), err: refused, der: der})
 		}
-		certs = append(certs, cert)
 		return nil
 	})
 	if err == nil && number == 0 {

@@ -45,6 +45,7 @@ func Encode(format Format, password string, anchors []*pki.Certificate) ([]byte,
 		return encodePKCS12(password, anchors)
 	case JKS:
 		return encodeJKS(password, anchors)
+	case PEM:
 	}
 	return nil, fmt.Errorf("trust store format %q is not known", format)
 }
