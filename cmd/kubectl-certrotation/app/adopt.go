@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -208,14 +209,15 @@ func (p *plugin) consentAll(ctx context.Context, t *target, o *consentOptions, o
 
 // consent annotates an object in the version that was shown: the API server refuses one that has changed since.
 func (t *target) consent(ctx context.Context, object *consenting, configuration string, d dryRun) error {
-	var value any
-	if configuration != "" {
-		value = configuration
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	metadata := map[string]any{
 		"uid": object.meta.UID, "resourceVersion": object.meta.ResourceVersion,
-		"annotations": map[string]any{trust.AnnotationConfiguration: value},
-	}})
+		"annotations": map[string]any{trust.AnnotationConfiguration: configuration},
+	}
+	if configuration == "" {
+		metadata["annotations"] = map[string]any{trust.AnnotationConfiguration: nil}
+		metadata["managedFields"] = ofOthers(object.meta.ManagedFields)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return fmt.Errorf("encode the consent of %s: %w", object, err)
 	}
@@ -226,6 +228,18 @@ func (t *target) consent(ctx context.Context, object *consenting, configuration 
 		_, err = t.core.CoreV1().ConfigMaps(t.namespace).Patch(ctx, object.Name, types.MergePatchType, patch, opts)
 	}
 	return err
+}
+
+// ofOthers returns the managed fields of other managers than certrotation, so that the next owner of a released object
+// applies it without a conflict. An API server takes an empty entry for none at all.
+func ofOthers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
+		return strings.HasPrefix(e.Manager, "certrotation-") || e.Manager == fieldManager
+	})
+	if len(others) == 0 {
+		others = []metav1.ManagedFieldsEntry{{}}
+	}
+	return others
 }
 
 // done reports a change, unless -o requests output for programs.

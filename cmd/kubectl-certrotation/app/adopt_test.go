@@ -69,6 +69,7 @@ func newCluster(t *testing.T, managed bool) *cluster {
 	meta := func(name, consents string) metav1.ObjectMeta {
 		m := metav1.ObjectMeta{Name: name, Namespace: "demo", UID: "uid-1", ManagedFields: []metav1.ManagedFieldsEntry{
 			{Manager: "cluster-etcd-operator", Time: at(-time.Hour)}, {Manager: "helm", Time: at(-2 * time.Hour)}, {Manager: "nobody"},
+			{Manager: "certrotation-controller", Time: at(-3 * time.Hour)},
 		}}
 		if consents != "" {
 			m.Annotations = map[string]string{trust.AnnotationConfiguration: consents}
@@ -291,6 +292,27 @@ func TestRelease(t *testing.T) {
 				t.Errorf("consents %v", c.consents(t))
 			}
 		})
+	}
+}
+
+// TestReleaseGivesFieldsUp: the next owner applies what certrotation wrote without a conflict.
+func TestReleaseGivesFieldsUp(t *testing.T) {
+	c := newCluster(t, true)
+	c.ok(t, "release", "web", "--yes")
+	secret, err := c.api.Client.CoreV1().Secrets("demo").Get(t.Context(), "web-client", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var managers []string
+	for _, entry := range secret.ManagedFields {
+		managers = append(managers, entry.Manager)
+	}
+	if diff := cmp.Diff([]string{"cluster-etcd-operator", "helm", "nobody"}, managers); diff != "" {
+		t.Errorf("managers (-want +got):\n%s", diff)
+	}
+	none := ofOthers([]metav1.ManagedFieldsEntry{{Manager: "certrotation-controller"}, {Manager: fieldManager}})
+	if diff := cmp.Diff([]metav1.ManagedFieldsEntry{{}}, none); diff != "" {
+		t.Errorf("without others (-want +got):\n%s", diff)
 	}
 }
 
