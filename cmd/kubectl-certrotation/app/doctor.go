@@ -43,7 +43,7 @@ Exit codes: 0 if no check failed, 1 if one did, 2 if the cluster could not be as
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.doctor(cmd.Context(), o) },
 	}
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Check the certificates of all namespaces.")
+	addAllNamespacesFlag(cmd.Flags(), &o.allNamespaces)
 	o.output = addOutputFlags(cmd)
 	return cmd
 }

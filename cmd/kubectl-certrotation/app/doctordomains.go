@@ -100,10 +100,7 @@ func (e *examination) healthy(what string, conditions []metav1.Condition, of *ta
 	if h.Ready && h.Message == "" || clockProblem(conditions) != "" {
 		return true
 	}
-	if h.Message == "" {
-		h.Message = "its state is not known"
-	}
-	e.add(groupCertificates, failedCheck, what+": "+h.Message, of.command("tree"))
+	e.add(groupCertificates, failedCheck, what+": "+h.text(), of.command("tree"))
 	return false
 }
 

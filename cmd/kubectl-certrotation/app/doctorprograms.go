@@ -135,7 +135,7 @@ func (e *examination) checkOwnSigner(ctx context.Context, of *target, anchors []
 	active := signer.Status.Certificate
 	switch {
 	case active == nil:
-		e.add(groupOwnCA, failedCheck, fmt.Sprintf("certrotation's own CA Secret/%s: %s", of, health(signer.Status.Conditions).Message), of.command("tree"))
+		e.add(groupOwnCA, failedCheck, fmt.Sprintf("certrotation's own CA Secret/%s: %s", of, health(signer.Status.Conditions).text()), of.command("tree"))
 	case !slices.ContainsFunc(anchors, func(ca *pki.Certificate) bool { return string(ca.Fingerprint) == active.Fingerprint }):
 		e.add(groupOwnCA, failedCheck, "the caBundle of "+apiService+" lacks certrotation's own CA "+short(active.Fingerprint),
 			"Does a controller run? kubectl get events -n "+of.namespace+"; "+of.command("tree"))

@@ -74,26 +74,26 @@ func stateOf(d *Domain, now metav1.Time) DomainState {
 	return s
 }
 
-func (s *DomainState) count(object string, h Health) {
-	s.Objects++
+func (d *DomainState) count(object string, h Health) {
+	d.Objects++
 	switch {
 	case h.Ready:
-		s.Ready++
-	case s.Problem == "":
-		s.Problem = object + ": " + cmp.Or(h.Message, "its state is not known")
+		d.Ready++
+	case d.Problem == "":
+		d.Problem = object + ": " + h.text()
 	}
 }
 
 // rank is lower for what is worse.
-func (s *DomainState) rank() int {
+func (d *DomainState) rank() int {
 	switch {
-	case s.Ready < s.Objects:
+	case d.Ready < d.Objects:
 		return 0
-	case s.Overdue:
+	case d.Overdue:
 		return 1
-	case len(s.Blockers) > 0:
+	case len(d.Blockers) > 0:
 		return 2
-	case s.Stage != v1alpha1.StageStable:
+	case d.Stage != v1alpha1.StageStable:
 		return 3
 	}
 	return 4

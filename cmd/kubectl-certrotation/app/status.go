@@ -34,7 +34,7 @@ NEXT is what expires or is renewed first. The rights get and list on certificate
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.status(cmd.Context(), o) },
 	}
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the trust domains of all namespaces.")
+	addAllNamespacesFlag(cmd.Flags(), &o.allNamespaces)
 	o.output = addOutputFlags(cmd)
 	return cmd
 }
