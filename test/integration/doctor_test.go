@@ -30,6 +30,23 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// TestDoctorCannotAsk: without rights, and without the API, doctor says so in a sentence.
+func TestDoctorCannotAsk(t *testing.T) {
+	resting, bare := restingPlane.use(t), barePlane.use(t)
+	stranger, err := resting.UserKubeconfig("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kubeconfig, says := range map[string]string{
+		stranger:          "error: you may read nothing of certrotation in namespace default\n",
+		bare.Kubeconfig(): "error: certrotation is half installed: its definitions are here, and the APIService v1alpha1.certrotation.dev is not\n",
+	} {
+		if out, code := plugin(t.Context(), kubeconfig, "default", "doctor"); code != 2 || !strings.HasPrefix(out, says) {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+	}
+}
+
 // examine runs doctor and returns what has failed, or did not pass.
 func (d *demo) examine(ctx context.Context) error {
 	out, code := d.plugin(ctx, "doctor", "-o", "json")
@@ -48,10 +65,14 @@ func (d *demo) examine(ctx context.Context) error {
 	return nil
 }
 
-// plugin runs kubectl certrotation in the demo's namespace, and returns its output and exit code.
 func (d *demo) plugin(ctx context.Context, args ...string) (string, int) {
+	return plugin(ctx, d.Kubeconfig(), d.namespace, args...)
+}
+
+// plugin runs kubectl certrotation, and returns its output and exit code.
+func plugin(ctx context.Context, kubeconfig, namespace string, args ...string) (string, int) {
 	var out bytes.Buffer
 	config := app.Config{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}}
-	code := app.Run(ctx, config, append([]string{"--kubeconfig", d.Kubeconfig(), "-n", d.namespace}, args...))
+	code := app.Run(ctx, config, append([]string{"--kubeconfig", kubeconfig, "-n", namespace}, args...))
 	return out.String(), code
 }

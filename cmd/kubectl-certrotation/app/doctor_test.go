@@ -87,6 +87,7 @@ func TestDoctor(t *testing.T) {
 		}, golden: "doctor-waits.txt"},
 		{name: "what has failed", cluster: failing, code: 1, golden: "doctor-failed.txt"},
 		{name: "what has failed, as JSON", cluster: failing, args: []string{"-o", "json"}, code: 1, golden: "doctor-failed.json"},
+		{name: "warnings", cluster: warned, golden: "doctor-warnings.txt"},
 		{name: "expired", cluster: expired, code: 1, golden: "doctor-expired.txt"},
 		{name: "more than a screen", cluster: func(c *installed) {
 			for i := range maxShown + 2 {
@@ -149,6 +150,7 @@ func failing(c *installed) {
 	url := "https://127.0.0.1:8443"
 	c.guard.Webhooks[0].ClientConfig.Service, c.guard.Webhooks[0].ClientConfig.URL = nil, &url
 	c.definitions = c.definitions[:2]
+	c.definitions[1].Spec.Versions[0].Name = "v1alpha0"
 	c.definitions[0].Status.Conditions[0].Status, c.definitions[0].Status.Conditions[0].Message = "False", "names conflict"
 	c.deployments[0].Spec.Replicas = new(int32(0))
 	c.deployments[1].Status.AvailableReplicas = 0
@@ -159,6 +161,15 @@ func failing(c *installed) {
 	c.domain = []runtime.Object{overdue, leaf("service-server", oldCA, func(o *v1alpha1.CertificateRotation) {
 		o.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionReady, false, "Secret/service-server does not exist")}
 	})}
+}
+
+// warned departs from the manifests in ways that work.
+func warned(c *installed) {
+	*c.guard.Webhooks[0].FailurePolicy = "Ignore"
+	c.service.Spec.InsecureSkipTLSVerify, c.service.Spec.CABundle = true, nil
+	c.deployments, c.lease = nil, nil
+	c.configuration.Status.Conditions[1] = condition(configv1alpha1.ConditionReady, false, "Secret/service-server does not consent")
+	c.configuration.Status.Conditions[1].Reason = string(trust.ReasonNotAdopted)
 }
 
 // expired has certificates and anchors that have ended, or end soon.

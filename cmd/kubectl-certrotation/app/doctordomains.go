@@ -114,7 +114,7 @@ func clockProblem(conditions []metav1.Condition) string {
 	return ""
 }
 
-// checkRotations says which trust domains wait, and for whom.
+// checkRotations names the trust domains that wait, and their first blocker.
 func (e *examination) checkRotations(tree *Tree) {
 	inFlight, waiting := 0, 0
 	for i := range tree.Domains {

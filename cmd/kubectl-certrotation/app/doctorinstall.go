@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -126,10 +127,23 @@ func (e *examination) checkDefinitions(ctx context.Context) {
 			good = false
 			e.add(groupDefinitions, failedCheck, fmt.Sprintf("the CustomResourceDefinition %s is not established: %s", name, message), "kubectl describe crd "+name)
 		}
+		if !serves(definition, configv1alpha1.SchemeGroupVersion.Version) {
+			good = false
+			e.add(groupDefinitions, failedCheck, fmt.Sprintf("the CustomResourceDefinition %s does not serve %s", name, configv1alpha1.SchemeGroupVersion.Version), apply)
+		}
 	}
 	if good {
 		e.passed(groupDefinitions, plural(len(ownDefinitions()), "CustomResourceDefinition")+" are established")
 	}
+}
+
+// serves reports whether a CustomResourceDefinition serves a version.
+func serves(definition *unstructured.Unstructured, version string) bool {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(v any) bool {
+		fields, _ := v.(map[string]any)
+		return fields["name"] == version && fields["served"] == true
+	})
 }
 
 const guardName = "certrotation-guard"

@@ -79,7 +79,7 @@ func (r *Report) count(result checkResult) int {
 	return n
 }
 
-// maxShown bounds the checks of one group with one result that the text has.
+// maxShown bounds the lines of one group and result in the text. JSON and YAML have all.
 const maxShown = 10
 
 // report renders what needs attention one by one, and what passed by group.

@@ -80,6 +80,7 @@ func healthyCluster(t *testing.T) *installed {
 	for _, name := range ownDefinitions() {
 		c.definitions = append(c.definitions, &apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}}},
 			Status: apiextensionsv1.CustomResourceDefinitionStatus{Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
 				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 			}},
