@@ -118,7 +118,7 @@ func (e *examination) examine(ctx context.Context) error {
 		return e.unserved(err)
 	}
 	if err != nil {
-		e.unread(groupCertificates, "list", "certificaterotations."+v1alpha1.GroupName+" and bundlestatuses."+v1alpha1.GroupName, e.target.String(), err)
+		e.unread(groupCertificates, "list", "certificaterotations and bundlestatuses."+v1alpha1.GroupName, e.target.String(), err)
 	} else {
 		e.checkOwnCA(ctx, service)
 		e.checkCertificates(rotations, bundles)

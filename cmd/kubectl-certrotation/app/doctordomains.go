@@ -57,7 +57,8 @@ func (e *examination) checkCertificates(rotations []v1alpha1.CertificateRotation
 		}
 	}
 	if good {
-		e.passed(groupCertificates, fmt.Sprintf("%s and %s in %s are valid", plural(len(rotations), "certificate"), plural(anchors, "trust anchor"), e.target))
+		e.passed(groupCertificates,
+			fmt.Sprintf("%s and %s in %s are valid", plural(len(rotations), "certificate"), plural(anchors, "trust anchor"), e.target))
 	}
 }
 
@@ -177,7 +178,9 @@ func (e *examination) checkConfiguration(c *configv1alpha1.RotationConfiguration
 	case ready == nil || ready.Status == metav1.ConditionTrue || ready.Reason == v1alpha1.ConditionBlocked:
 		return true
 	case ready.Reason == string(trust.ReasonNotAdopted):
-		e.add(groupConfigurations, warningCheck, what+": "+ready.Message, fmt.Sprintf("kubectl certrotation adopt -n %s %s --dry-run", c.Namespace, c.Name))
+		e.add(groupConfigurations, warningCheck,
+			what+": "+ready.Message,
+			fmt.Sprintf("kubectl certrotation adopt -n %s %s --dry-run", c.Namespace, c.Name))
 	default:
 		e.add(groupConfigurations, failedCheck, what+": "+ready.Message, look)
 	}

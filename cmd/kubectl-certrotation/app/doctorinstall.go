@@ -60,7 +60,8 @@ func (e *examination) checkAPI(ctx context.Context) *unstructured.Unstructured {
 		e.system = namespace
 	}
 	if is, message := conditionOf(service, "Available"); !is {
-		e.add(groupAPI, failedCheck, fmt.Sprintf("certrotation is half installed or down: the APIService %s is not available: %s", apiService, message),
+		e.add(groupAPI, failedCheck,
+			fmt.Sprintf("certrotation is half installed or down: the APIService %s is not available: %s", apiService, message),
 			fmt.Sprintf("kubectl get pods -n %s -o wide; kubectl get apiservice %s -o yaml", e.system, apiService))
 		return service
 	}
@@ -76,17 +77,22 @@ func (e *examination) missingAPI(ctx context.Context) {
 			group, _, _ := unstructured.NestedString(all.Items[i].Object, "spec", "group")
 			version, _, _ := unstructured.NestedString(all.Items[i].Object, "spec", "version")
 			if group == v1alpha1.GroupName {
-				e.add(groupAPI, failedCheck, fmt.Sprintf("the cluster serves %s/%s, and this plugin reads %s", group, version, v1alpha1.SchemeGroupVersion),
+				e.add(groupAPI, failedCheck,
+					fmt.Sprintf("the cluster serves %s/%s, and this plugin reads %s", group, version, v1alpha1.SchemeGroupVersion),
 					"Use the plugin of the release that is installed: kubectl get deployments -n "+e.system+" -o wide")
 				return
 			}
 		}
 	}
 	if _, err := e.objects.Resource(definitions).Get(ctx, ownDefinitions()[0], metav1.GetOptions{}); err == nil {
-		e.add(groupAPI, failedCheck, "certrotation is half installed: its definitions are here, and the APIService "+apiService+" is not", howToInstall)
+		e.add(groupAPI, failedCheck,
+			"certrotation is half installed: its definitions are here, and the APIService "+apiService+" is not",
+			howToInstall)
 		return
 	}
-	e.add(groupAPI, failedCheck, "certrotation is not installed in this cluster: there is no APIService "+apiService, "Install it (docs/install.md), or choose another cluster (--context)")
+	e.add(groupAPI, failedCheck,
+		"certrotation is not installed in this cluster: there is no APIService "+apiService,
+		"Install it (docs/install.md), or choose another cluster (--context)")
 }
 
 // conditionOf reports whether a condition of an unstructured object is true, and why not.
@@ -125,11 +131,15 @@ func (e *examination) checkDefinitions(ctx context.Context) {
 		}
 		if is, message := conditionOf(definition, "Established"); !is {
 			good = false
-			e.add(groupDefinitions, failedCheck, fmt.Sprintf("the CustomResourceDefinition %s is not established: %s", name, message), "kubectl describe crd "+name)
+			e.add(groupDefinitions, failedCheck,
+				fmt.Sprintf("the CustomResourceDefinition %s is not established: %s", name, message),
+				"kubectl describe crd "+name)
 		}
 		if !serves(definition, configv1alpha1.SchemeGroupVersion.Version) {
 			good = false
-			e.add(groupDefinitions, failedCheck, fmt.Sprintf("the CustomResourceDefinition %s does not serve %s", name, configv1alpha1.SchemeGroupVersion.Version), apply)
+			e.add(groupDefinitions, failedCheck,
+				fmt.Sprintf("the CustomResourceDefinition %s does not serve %s", name, configv1alpha1.SchemeGroupVersion.Version),
+				apply)
 		}
 	}
 	if good {
@@ -168,7 +178,10 @@ func (e *examination) checkGuard(ctx context.Context) {
 	}
 }
 
-func (e *examination) checkWebhook(configuration *admissionregistrationv1.ValidatingWebhookConfiguration, name string, policy admissionregistrationv1.FailurePolicyType) bool {
+// checkWebhook reports whether a webhook is as the installation has it.
+func (e *examination) checkWebhook(
+	configuration *admissionregistrationv1.ValidatingWebhookConfiguration, name string, policy admissionregistrationv1.FailurePolicyType,
+) bool {
 	look := "kubectl get validatingwebhookconfiguration " + guardName + " -o yaml"
 	for i := range configuration.Webhooks {
 		w := &configuration.Webhooks[i]
@@ -180,7 +193,9 @@ func (e *examination) checkWebhook(configuration *admissionregistrationv1.Valida
 			e.add(groupGuard, failedCheck, fmt.Sprintf("kube-apiserver cannot call the webhook %s: %s", name, problem), look)
 		}
 		if p := w.FailurePolicy; p != nil && *p != policy {
-			e.add(groupGuard, warningCheck, fmt.Sprintf("the webhook %s has the failurePolicy %s, and is installed with %s", name, *p, policy), howToInstall)
+			e.add(groupGuard, warningCheck,
+				fmt.Sprintf("the webhook %s has the failurePolicy %s, and is installed with %s", name, *p, policy),
+				howToInstall)
 			return false
 		}
 		return problem == ""

@@ -45,7 +45,9 @@ func (e *examination) checkPrograms(ctx context.Context) {
 		}
 	}
 	if len(images) > 1 {
-		e.add(groupPrograms, warningCheck, "the Deployments have different images, as in half an upgrade", "kubectl get deployments -n "+e.system+" -o wide")
+		e.add(groupPrograms, warningCheck,
+			"the Deployments have different images, as in half an upgrade",
+			"kubectl get deployments -n "+e.system+" -o wide")
 	}
 	e.checkLeader(ctx)
 }
@@ -60,7 +62,9 @@ func (e *examination) checkDeployment(d *appsv1.Deployment) {
 	look := fmt.Sprintf("kubectl describe pods -n %s -l app.kubernetes.io/component=%s", e.system, strings.TrimPrefix(d.Name, "certrotation-"))
 	switch {
 	case wanted == 0:
-		e.add(groupPrograms, failedCheck, d.Name+" is scaled to zero", fmt.Sprintf("kubectl scale -n %s deployment/%s --replicas=1", e.system, d.Name))
+		e.add(groupPrograms, failedCheck,
+			d.Name+" is scaled to zero",
+			fmt.Sprintf("kubectl scale -n %s deployment/%s --replicas=1", e.system, d.Name))
 	case available == 0:
 		e.add(groupPrograms, failedCheck, text, look)
 	case available < wanted:
@@ -83,7 +87,8 @@ func (e *examination) checkLeader(ctx context.Context) {
 	}
 	age := e.now.Sub(lease.Spec.RenewTime.Time)
 	if over := age - time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second; over > toleratedSkew {
-		e.add(groupPrograms, failedCheck, "no controller leads: the Lease was renewed "+duration.HumanDuration(age)+" ago, so nothing is rotated or renewed",
+		e.add(groupPrograms, failedCheck,
+			"no controller leads: the Lease was renewed "+duration.HumanDuration(age)+" ago, so nothing is rotated or renewed",
 			"kubectl logs -n "+e.system+" deployment/"+leaderLease)
 		return
 	}
@@ -135,7 +140,9 @@ func (e *examination) checkOwnSigner(ctx context.Context, of *target, anchors []
 	active := signer.Status.Certificate
 	switch {
 	case active == nil:
-		e.add(groupOwnCA, failedCheck, fmt.Sprintf("certrotation's own CA Secret/%s: %s", of, health(signer.Status.Conditions).text()), of.command("tree"))
+		e.add(groupOwnCA, failedCheck,
+			fmt.Sprintf("certrotation's own CA Secret/%s: %s", of, health(signer.Status.Conditions).text()),
+			of.command("tree"))
 	case !slices.ContainsFunc(anchors, func(ca *pki.Certificate) bool { return string(ca.Fingerprint) == active.Fingerprint }):
 		e.add(groupOwnCA, failedCheck, "the caBundle of "+apiService+" lacks certrotation's own CA "+short(active.Fingerprint),
 			"Does a controller run? kubectl get events -n "+of.namespace+"; "+of.command("tree"))

@@ -79,7 +79,8 @@ func (t *target) readSteps(ctx context.Context, h *History) error {
 		h.note("RotationRecords could not be read: " + statusText(noRecords))
 	}
 	if noEvents != nil && noRecords != nil {
-		return fmt.Errorf("read the history of %s: %s; %s\nAsk for the verb list on events and on rotationrecords.%s, as in the ClusterRole certrotation-record-reader",
+		return fmt.Errorf("read the history of %s: %s; %s\n"+
+			"Ask for the verb list on events and on rotationrecords.%s, as in the ClusterRole certrotation-record-reader",
 			t, statusText(noEvents), statusText(noRecords), configv1alpha1.GroupName)
 	}
 	return nil

@@ -88,7 +88,8 @@ func (h *History) add(at metav1.Time, source, object, reason, kind, message stri
 func (h *History) note(text string) { h.Notes = append(h.Notes, oneLine(text)) }
 
 func (h *History) addCertificate(object string, c *v1alpha1.Certificate) {
-	h.add(c.NotBefore, "Certificate", object, "ValidFrom", corev1.EventTypeNormal, fmt.Sprintf("%s (%s) is valid from here", c.Subject, short(c.Fingerprint)))
+	h.add(c.NotBefore, "Certificate", object, "ValidFrom", corev1.EventTypeNormal,
+		fmt.Sprintf("%s (%s) is valid from here", c.Subject, short(c.Fingerprint)))
 }
 
 // addStatus adds the beginning of the stage and of each blocker. Events of these may be gone.
@@ -161,10 +162,12 @@ func (h *History) addRecords(records []configv1alpha1.RotationRecord) {
 		case s.Request != nil && h.objects["Secret/"+s.Request.SecretName]:
 			of(string(s.Request.Kind)+"Requested", corev1.EventTypeNormal, requestText(s.Request))
 		case s.Waiver != nil:
-			of("Waived", corev1.EventTypeWarning, fmt.Sprintf("%s waived the evidence of %s until %s: %s", cmp.Or(s.Waiver.WaivedBy, "an unknown user"),
+			of("Waived", corev1.EventTypeWarning, fmt.Sprintf("%s waived the evidence of %s until %s: %s",
+				cmp.Or(s.Waiver.WaivedBy, "an unknown user"),
 				trust.MemberName(s.Waiver.Party, s.Waiver.Member), s.Waiver.Expires.UTC().Format(time.RFC3339), s.Waiver.Reason))
 		case s.Refusal != nil:
-			h.add(s.Refusal.Since, "Record", s.Refusal.Object, "WriteRefused", corev1.EventTypeWarning, fmt.Sprintf("%s is refused: %s", s.Refusal.Verb, s.Refusal.Answer))
+			h.add(s.Refusal.Since, "Record", s.Refusal.Object, "WriteRefused", corev1.EventTypeWarning,
+				fmt.Sprintf("%s is refused: %s", s.Refusal.Verb, s.Refusal.Answer))
 		}
 	}
 }
