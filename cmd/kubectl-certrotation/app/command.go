@@ -9,14 +9,18 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -24,8 +28,8 @@ import (
 	typed "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
 )
 
-// Run executes one command line and returns the exit code: 0, 1 for a failure, or 130 when ctx was cancelled, as
-// shells report an interrupt.
+// Run executes one command line and returns the exit code: 0, 1 for a failure, the code of an exitError, or 130 when
+// ctx was cancelled, as shells report an interrupt.
 func Run(ctx context.Context, config Config, args []string) int {
 	cmd := NewCommand(config) //nolint:contextcheck // cobra hands the context over in ExecuteContext
 	cmd.SetArgs(args)
@@ -40,6 +44,9 @@ func Run(ctx context.Context, config Config, args []string) int {
 	fmt.Fprintln(config.Streams.ErrOut, "error: "+explain(err))
 	if ctx.Err() != nil {
 		return 130
+	}
+	if own, ok := errors.AsType[*exitError](err); ok {
+		return own.code
 	}
 	return 1
 }
@@ -71,7 +78,7 @@ func NewCommand(config Config) *cobra.Command {
 	p.flags.AddFlags(root.PersistentFlags())
 	addVerbosity(root)
 	root.AddCommand(
-		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
+		p.newDoctor(), p.newStatus(), p.newTree(), p.newHistory(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
 		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
 	)
 	return root
@@ -87,7 +94,7 @@ func addVerbosity(root *cobra.Command) {
 // target is the object that a command acts on: a name in a namespace.
 type target struct {
 	client versioned.Interface
-	// core is nil except for commands that read or write Secrets and ConfigMaps.
+	// core is nil except for commands that read or write objects of Kubernetes itself.
 	core            kubernetes.Interface
 	namespace, name string
 }
@@ -161,8 +168,12 @@ type Config struct {
 	TerminalWidth func(stream io.Writer) int
 	// Client makes the client. It defaults to the client that kubectl's flags describe.
 	Client func(flags *genericclioptions.ConfigFlags) (versioned.Interface, error)
-	// Core makes the client of Kubernetes itself, for adopt and release. It has the same default.
+	// Core makes the client of Kubernetes itself. It has the same default.
 	Core func(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error)
+	// Dynamic makes the client of APIServices and CustomResourceDefinitions, for doctor. It has the same default.
+	Dynamic func(flags *genericclioptions.ConfigFlags) (dynamic.Interface, error)
+	// ServerTime returns the API server's time, zero if its answer has none. It defaults to the date of an answer.
+	ServerTime func(ctx context.Context, flags *genericclioptions.ConfigFlags) (time.Time, error)
 }
 
 func (c Config) complete() Config {
@@ -181,6 +192,12 @@ func (c Config) complete() Config {
 	if c.Core == nil {
 		c.Core = newCore
 	}
+	if c.Dynamic == nil {
+		c.Dynamic = newDynamic
+	}
+	if c.ServerTime == nil {
+		c.ServerTime = serverTime
+	}
 	return c
 }
 
@@ -198,6 +215,42 @@ func newCore(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error)
 		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
+}
+
+func newDynamic(flags *genericclioptions.ConfigFlags) (dynamic.Interface, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
+}
+
+// serverTime asks for the version, which every account may read. A refusal has a date as well.
+func serverTime(ctx context.Context, flags *genericclioptions.ConfigFlags) (time.Time, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return time.Time{}, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return time.Time{}, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return time.Time{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("/version").String(), http.NoBody)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer response.Body.Close()
+	// A proxy may drop the date. The other checks need none.
+	date, _ := http.ParseTime(response.Header.Get("Date"))
+	return date, nil
 }
 
 // terminalWidth assumes 80 columns if the terminal does not report its width.

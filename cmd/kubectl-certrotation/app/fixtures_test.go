@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
@@ -49,6 +50,8 @@ type shell struct {
 	width       int
 	environment map[string]string
 	stdin       string
+	// ahead is how far the clock of this machine is ahead of the API server's.
+	ahead       time.Duration
 	out, errOut bytes.Buffer
 }
 
@@ -72,6 +75,10 @@ func (s *shell) run(ctx context.Context, args ...string) int {
 	if s.api != nil {
 		config.Client = func(*genericclioptions.ConfigFlags) (versioned.Interface, error) { return s.api.Own, nil }
 		config.Core = func(*genericclioptions.ConfigFlags) (kubernetes.Interface, error) { return s.api.Client, nil }
+		config.Dynamic = func(*genericclioptions.ConfigFlags) (dynamic.Interface, error) { return s.api.Dynamic, nil }
+		config.ServerTime = func(context.Context, *genericclioptions.ConfigFlags) (time.Time, error) {
+			return s.clock.Now().Add(-s.ahead), nil
+		}
 	}
 	return Run(ctx, config, append([]string{"--namespace=demo"}, args...))
 }

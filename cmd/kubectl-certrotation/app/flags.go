@@ -18,6 +18,10 @@ func addMemberFlags(flags *pflag.FlagSet, party, member *string) {
 	flags.StringVar(member, "member", "", "The member of the party. Defaults to the name of the party.")
 }
 
+func addAllNamespacesFlag(flags *pflag.FlagSet, all *bool) {
+	flags.BoolVarP(all, "all-namespaces", "A", false, "The trust domains of all namespaces.")
+}
+
 // dryRunServer is the value of --dry-run that has the server check a request without changing anything.
 const dryRunServer = "server"
 

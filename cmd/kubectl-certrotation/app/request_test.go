@@ -225,7 +225,7 @@ func TestWrongUsage(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"no name", "rotate", "takes the name of one Secret"},
 		{"two names", "plan a b", "got 2 arguments"},
-		{"unknown command", "doctor", "unknown command"},
+		{"unknown command", "surgeon", "unknown command"},
 		{"unknown output", "tree -o xml", `output format "xml"`},
 		{"wrong template", "tree -o jsonpath={.domains", "unclosed action"},
 		{"name in all namespaces", "tree -A service-signer", "cannot be combined"},

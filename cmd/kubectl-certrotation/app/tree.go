@@ -44,7 +44,7 @@ certificaterotations and bundlestatuses are enough.`,
 			return p.tree(cmd.Context(), o, strings.Join(args, ""))
 		},
 	}
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the trust domains of all namespaces.")
+	addAllNamespacesFlag(cmd.Flags(), &o.allNamespaces)
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, "Draw with ASCII characters only.")
 	o.output = addOutputFlags(cmd)
 	return cmd

@@ -41,6 +41,9 @@ type Health struct {
 	Message string `json:"message,omitempty"`
 }
 
+// text is the message of an object that cannot be used.
+func (h Health) text() string { return cmp.Or(h.Message, "its state is not known") }
+
 // Signer is the CA key pair of a domain.
 type Signer struct {
 	Name      string       `json:"name"`
