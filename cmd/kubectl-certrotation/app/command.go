@@ -71,7 +71,7 @@ func NewCommand(config Config) *cobra.Command {
 	p.flags.AddFlags(root.PersistentFlags())
 	addVerbosity(root)
 	root.AddCommand(
-		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
+		p.newTree(), p.newReport(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
 		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
 	)
 	return root
