@@ -18,18 +18,28 @@ var strokes = map[State]string{Plain: "solid", Good: "solid", Unknown: "dotted",
 // WriteDOT writes graphs for Graphviz.
 func WriteDOT(w io.Writer, graphs []Graph) error {
 	var out strings.Builder
-	out.WriteString("digraph certrotation {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"Helvetica\"];\n")
+	out.WriteString("digraph certrotation {\n  rankdir=LR;\n  fontname=\"Helvetica\";\n")
+	out.WriteString("  node [shape=box, style=rounded, fontname=\"Helvetica\"];\n  edge [fontname=\"Helvetica\", fontsize=10];\n")
 	for i := range graphs {
 		g := &graphs[i]
 		fmt.Fprintf(&out, "  subgraph cluster_%d {\n    label=%s;\n", i, dotText(g.Title, g.Remark))
-		for _, c := range g.Columns {
+		column := map[string]int{}
+		for k, c := range g.Columns {
+			fmt.Fprintf(&out, "    subgraph cluster_%d_%d {\n      label=%s;\n      color=%q;\n", i, k, dotText(c.Title), "#d5dae0")
 			for _, n := range c.Nodes {
-				fmt.Fprintf(&out, "    g%d_%s [label=%s, color=%q];\n", i, n.ID, dotText(n.Name, n.Remark), colours[n.State])
+				column[n.ID] = k
+				fmt.Fprintf(&out, "      g%d_%s [label=%s, color=%q];\n", i, n.ID, dotText(n.Name, n.Remark), colours[n.State])
 			}
+			out.WriteString("    }\n")
 		}
 		for _, e := range g.Edges {
-			fmt.Fprintf(&out, "    g%d_%s -> g%d_%s [label=%s, color=%q, style=%s];\n",
-				i, e.From, i, e.To, dotText(e.Label), colours[e.State], strokes[e.State])
+			// Graphviz puts the head on the right: an edge to the left is drawn the other way round.
+			direction := "forward"
+			if column[e.From] > column[e.To] {
+				e.From, e.To, direction = e.To, e.From, "back"
+			}
+			fmt.Fprintf(&out, "    g%d_%s -> g%d_%s [dir=%s, label=%s, color=%q, style=%s];\n",
+				i, e.From, i, e.To, direction, dotText(e.Label), colours[e.State], strokes[e.State])
 		}
 		out.WriteString("  }\n")
 	}

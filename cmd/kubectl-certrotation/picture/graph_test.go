@@ -46,13 +46,18 @@ func TestHostileTexts(t *testing.T) {
 		lines []string
 	}{
 		{name: "DOT", write: WriteDOT, lines: []string{
-			`digraph certrotation \{`, `  rankdir=LR;`, `  node \[shape=box, style=rounded, fontname="Helvetica"\];`,
+			`digraph certrotation \{`, `  rankdir=LR;`, `  fontname="Helvetica";`, `  node \[.*\];`, `  edge \[.*\];`,
 			`  subgraph cluster_0 \{`, `    label=` + quoted + `;`,
-			`    g0_a \[label=` + quoted + `, color=` + colour + `\];`, `    g0_b \[label=` + quoted + `, color=` + colour + `\];`,
-			`    g0_b -> g0_a \[label="trusts", color=` + colour + `, style=dotted\];`, `  \}`, `\}`,
+			`    subgraph cluster_0_0 \{`, `      label=` + quoted + `;`, `      color=` + colour + `;`,
+			`      g0_a \[label=` + quoted + `, color=` + colour + `\];`, `    \}`,
+			`    subgraph cluster_0_1 \{`, `      label=` + quoted + `;`, `      color=` + colour + `;`,
+			`      g0_b \[label=` + quoted + `, color=` + colour + `\];`, `    \}`,
+			`    g0_a -> g0_b \[dir=back, label="trusts", color=` + colour + `, style=dotted\];`, `  \}`, `\}`,
 		}},
 		{name: "Mermaid", write: WriteMermaid, lines: []string{
-			`flowchart LR`, `  subgraph g0\[` + plain + `\]`, `    g0_a\[` + plain + `\]:::bad`, `    g0_b\[` + plain + `\]:::good`,
+			`flowchart LR`, `  subgraph g0\[` + plain + `\]`, `    direction LR`,
+			`    subgraph g0_c0\[` + plain + `\]`, `      g0_a\[` + plain + `\]:::bad`, `    end`,
+			`    subgraph g0_c1\[` + plain + `\]`, `      g0_b\[` + plain + `\]:::good`, `    end`,
 			`    g0_b -\.->\|"trusts"\| g0_a`, `  end`,
 			`  classDef plain .*`, `  classDef good .*`, `  classDef unknown .*`, `  classDef warn .*`, `  classDef bad .*`, `  linkStyle 0 stroke:#9a6700`,
 		}},

@@ -18,11 +18,13 @@ func WriteMermaid(w io.Writer, graphs []Graph) error {
 	styled := map[State][]string{}
 	for i := range graphs {
 		g := &graphs[i]
-		fmt.Fprintf(&out, "  subgraph g%d[%s]\n", i, mermaidText(g.Title, g.Remark))
-		for _, c := range g.Columns {
+		fmt.Fprintf(&out, "  subgraph g%d[%s]\n    direction LR\n", i, mermaidText(g.Title+", "+g.Remark))
+		for k, c := range g.Columns {
+			fmt.Fprintf(&out, "    subgraph g%d_c%d[%s]\n", i, k, mermaidText(c.Title))
 			for _, n := range c.Nodes {
-				fmt.Fprintf(&out, "    g%d_%s[%s]:::%s\n", i, n.ID, mermaidText(n.Name, n.Remark), n.State)
+				fmt.Fprintf(&out, "      g%d_%s[%s]:::%s\n", i, n.ID, mermaidText(n.Name, n.Remark), n.State)
 			}
+			out.WriteString("    end\n")
 		}
 		for _, e := range g.Edges {
 			fmt.Fprintf(&out, "    g%d_%s %s|%s| g%d_%s\n", i, e.From, arrow(e.State), mermaidText(e.Label), i, e.To)
