@@ -88,15 +88,27 @@ func (d *domain) member(party, name, evidence string, known, trusted bool) *v1al
 }
 
 // block puts a rotation in flight that a member holds up.
-func (d *domain) block(party, member, message string) {
+func (d *domain) block(subject, party, member, message string) {
 	s := &d.signer.Status
-	next := certificate(s.Certificate.Subject+", next", s.Certificate.Subject+", next", -2*time.Hour, 730*day)
-	s.Stage, s.StageSince, s.StageDeadline, s.Next, s.RotatesAt = v1alpha1.StageDistributing, in(-2*time.Hour), in(22*time.Hour), &next, in(-3*time.Hour)
+	next := certificate(subject, subject, -3*time.Hour, 730*day)
+	s.Stage, s.StageSince, s.StageDeadline, s.Next, s.RotatesAt = v1alpha1.StageDistributing, in(-3*time.Hour), in(21*time.Hour), &next, in(-4*time.Hour)
 	s.Blockers = []v1alpha1.Blocker{{Party: party, Member: member, Reason: "AnchorNotLoaded", Message: message, Since: in(-80 * time.Minute)}}
-	total := int32(len(s.Members))
 	d.bundle.Status.Anchors = append(d.bundle.Status.Anchors, v1alpha1.Anchor{
-		Certificate: next, Slot: "next", Trust: v1alpha1.TrustCount{Trusted: total - 1, Total: total},
+		Certificate: next, Slot: "next", Trust: trust(s.Members),
 	})
+}
+
+func trust(members []v1alpha1.MemberStatus) v1alpha1.TrustCount {
+	count := v1alpha1.TrustCount{Total: int32(len(members))}
+	for i := range members {
+		switch {
+		case members[i].Trusted:
+			count.Trusted++
+		case !members[i].Known:
+			count.Unknown++
+		}
+	}
+	return count
 }
 
 // blocked is a domain whose rotation one client holds up.
@@ -109,11 +121,11 @@ func blocked() *domain {
 	d.member("server", "server", "tlsProbe", true, true)
 	d.member("clients", "billing", "acknowledgement", true, true)
 	lag := d.member("clients", "archive", "acknowledgement", true, false)
-	lag.Message = "has not loaded CN=orders CA 2025, next: make it reload its trust bundle and acknowledge"
+	lag.Message = "has not loaded CN=orders CA 2026: make it reload its trust bundle and acknowledge"
 	d.member("clients", "reports", "mounted", false, false)
 	waived := d.member("partners", "warehouse", "acknowledgement", false, false)
 	waived.Waiver = &v1alpha1.MemberWaiver{Reason: "INC-7: the host is gone", WaivedBy: "ada", Expires: *in(day)}
-	d.block("clients", "archive", lag.Message)
+	d.block("CN=orders CA 2026", "clients", "archive", lag.Message)
 	return d
 }
 

@@ -5,6 +5,7 @@ package browser
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"image"
@@ -45,6 +46,12 @@ const kubeconfig = `{apiVersion: v1, kind: Config, current-context: production, 
 // report has the command write a report, and returns its address.
 func report(t *testing.T, domains ...*domain) string {
 	t.Helper()
+	return write(t, "report.html", []string{"report", "-A"}, domains...)
+}
+
+// write runs a command of the plugin, and returns the address of what it has printed.
+func write(t *testing.T, name string, args []string, domains ...*domain) string {
+	t.Helper()
 	var objects []runtime.Object
 	for _, d := range domains {
 		objects = append(objects, d.objects...)
@@ -64,11 +71,11 @@ func report(t *testing.T, domains ...*domain) string {
 		Client:  func(*genericclioptions.ConfigFlags) (versioned.Interface, error) { return api.Own, nil },
 
 		TerminalWidth: func(io.Writer) int { return 0 },
-	}, []string{"report", "-A", "--kubeconfig=" + config})
+	}, append(args, "--kubeconfig="+config))
 	if code != 0 {
-		t.Fatalf("report exited with %d: %s", code, errOut.String())
+		t.Fatalf("%q exited with %d: %s", args, code, errOut.String())
 	}
-	file := filepath.Join(dir, "report.html")
+	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, page.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +83,18 @@ func report(t *testing.T, domains ...*domain) string {
 }
 
 func plan(r *apifake.Request) (runtime.Object, error) {
-	if r.Namespace == "mesh" {
+	switch r.Namespace {
+	case "mesh":
 		return nil, apierrors.NewForbidden(v1alpha1.Resource("certificaterotations/rotate"), r.Name, nil)
+	case "billing":
+		return nil, apierrors.NewConflict(v1alpha1.Resource("certificaterotations"), r.Name, errors.New(
+			"OneRotation: a rotation of trust domain orders is in flight (stage Distributing); wait until it is Stable, or abort it"))
 	}
 	signer, bundle := "Secret/"+r.Name, "ConfigMap/"+strings.TrimSuffix(r.Name, "-signer")+"-ca-bundle"
 	return &v1alpha1.RotationPlan{Target: r.Name, Hash: strings.Repeat("0123456789abcdef", 4), Steps: []v1alpha1.PlanStep{
 		{Stage: v1alpha1.StageDistributing, Action: "GenerateNext", Object: signer, Message: "make a new CA that cannot sign yet"},
 		{Stage: v1alpha1.StageDistributing, Action: "PublishAnchors", Object: bundle, Message: "trust the old and the new CA"},
-		{Stage: v1alpha1.StageReissuing, Action: "Promote", Object: signer, WaitsFor: []string{"clients/archive", "clients/billing", "server"}, Message: "sign with the new CA; keep the old key"},
+		{Stage: v1alpha1.StageReissuing, Action: "Promote", Object: signer, WaitsFor: []string{"etcd/n1", "etcd/n2", "etcd/n3", "apiserver"}, Message: "sign with the new CA; keep the old key"},
 		{Stage: v1alpha1.StageRetiring, Action: "DestroyPrevious", Object: signer, Message: "destroy the old key"},
 	}}, nil
 }
@@ -110,7 +121,7 @@ const look = `(() => {
   const box = (e) => e.getBoundingClientRect();
   const outside = (inner, outer) => inner.left < outer.left - edge || inner.right > outer.right + edge ||
     inner.top < outer.top - edge || inner.bottom > outer.bottom + edge;
-  const root = document.documentElement, seen = {Title: document.title, Width: root.scrollWidth, Height: root.scrollHeight};
+  const root = document.documentElement, seen = {Title: document.title || '', Width: root.scrollWidth, Height: root.scrollHeight};
   seen.Spilled = all('svg text').filter(e => outside(box(e), box(e.ownerSVGElement)) ||
     (e.parentNode.querySelector(':scope > rect.box') && outside(box(e), box(e.parentNode.querySelector('rect.box'))))).map(e => e.textContent);
   seen.Overlong = all('body *').filter(e => !e.closest('.wide') && !e.closest('svg') &&
@@ -188,16 +199,14 @@ func shows(t *testing.T, picture image.Image, what string, want color.RGBA, poin
 	}
 }
 
-// TestExtendedPicture makes the picture of docs: a report on a domain whose rotation is blocked.
+// TestExtendedPicture makes the picture of docs: a report on two domains, of which one is blocked.
 func TestExtendedPicture(t *testing.T) {
 	browser := start(t)
 	browser.open(report(t, blocked(), healthy()), 1280, "light")
-	var height int
-	browser.ask(`Math.ceil(document.querySelector('article').getBoundingClientRect().bottom + scrollY) + 24`, &height)
-	picture, raw := browser.screenshot(1280, height)
-	if picture.Bounds().Dy() < 900 {
-		t.Errorf("the first domain ends at %d", picture.Bounds().Dy())
-	}
+	var seen sight
+	browser.ask(look, &seen)
+	picture, raw := browser.screenshot(1280, seen.Height)
+	shows(t, picture, "the badge", blockedColour, seen.Blocked, 1)
 	if *pictureFile != "" {
 		if err := os.WriteFile(*pictureFile, raw, 0o600); err != nil {
 			t.Fatal(err)
@@ -214,4 +223,22 @@ func keep(t *testing.T, name string, raw []byte) {
 	if err := os.WriteFile(filepath.Join(*looksDir, name), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestExtendedDrawing looks at tree -o svg, which is a document of its own.
+func TestExtendedDrawing(t *testing.T) {
+	browser := start(t)
+	browser.open(write(t, "tree.svg", []string{"tree", "-A", "-o", "svg"}, blocked(), hostile(), large()), 1280, "light")
+	var seen sight
+	browser.ask(look, &seen)
+	if seen.Graphs != 1 || seen.Width != 1280 || len(seen.Spilled) > 0 {
+		t.Errorf("it has %d drawings, is %d wide, and these texts spill: %q", seen.Graphs, seen.Width, seen.Spilled)
+	}
+	var titles int
+	browser.ask(`document.querySelectorAll('text.title').length`, &titles)
+	if titles != 3 {
+		t.Errorf("it has the titles of %d domains, want 3", titles)
+	}
+	_, raw := browser.screenshot(1280, seen.Height)
+	keep(t, "tree.png", raw)
 }

@@ -52,10 +52,10 @@ func (v *graphView) graph() picture.Graph {
 // stage is the stage of the domain, how long it has lasted, and whether it is overdue.
 func (v *graphView) stage() (string, picture.State) {
 	d := v.domain
-	switch {
-	case d.Stage == "":
+	switch d.Stage {
+	case "":
 		return "stage unknown", picture.Unknown
-	case d.Stage == v1alpha1.StageStable:
+	case v1alpha1.StageStable:
 		return oneLine(string(d.Stage)), picture.Good
 	}
 	text, state := oneLine(string(d.Stage)), picture.Warn

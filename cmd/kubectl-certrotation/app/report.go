@@ -97,10 +97,10 @@ func (t *target) planOf(ctx context.Context, d *Domain, now time.Time) (picture.
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsForbidden(err):
-		return picture.Plan{Note: "Not known: the report was made without the right to create certificaterotations/rotate in the namespace " +
+		return picture.Plan{Note: "No plan: the report was made without the right to create certificaterotations/rotate in the namespace " +
 			oneLine(d.Namespace) + "."}, nil
 	case errors.As(err, &status):
-		return picture.Plan{Note: "Not known: " + oneLine(statusText(err))}, nil
+		return picture.Plan{Note: "No plan: " + oneLine(statusText(err))}, nil
 	case err != nil:
 		return picture.Plan{}, fail(verbRotate, signer, err)
 	}

@@ -82,9 +82,9 @@ func TestReport(t *testing.T) {
 			`x"><script>alert(1)</script>`, `CN=</style></svg><img src=x onerror=alert(2)>]]>\u202e, signed by active, cccccccccccc`,
 		}},
 		{name: "without the right to plan", objects: domain(), refusal: forbidden, want: []string{
-			"Not known: the report was made without the right to create certificaterotations/rotate in the namespace demo.",
+			"No plan: the report was made without the right to create certificaterotations/rotate in the namespace demo.",
 		}},
-		{name: "when the server has no plan", objects: domain(), refusal: conflict, want: []string{"Not known: another rotation is in flight"}},
+		{name: "when the server has no plan", objects: domain(), refusal: conflict, want: []string{"No plan: another rotation is in flight"}},
 		{name: "of what people have decided", objects: other(), plan: plan(), want: []string{
 			"verifies nothing", "waived until 2026-03-02T12:00:00Z by ada: INC-7: host is gone", "unknown", "has last acknowledged 3h ago",
 		}},

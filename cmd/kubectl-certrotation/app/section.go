@@ -5,6 +5,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ func (v *graphView) caTimeline() picture.Timeline {
 	return t
 }
 
+// leafTimeline has the leaf first that expires first.
 func (v *graphView) leafTimeline() picture.Timeline {
 	t := picture.Timeline{Title: "Leaves", Now: v.now}
 	for i := range v.domain.Leaves {
@@ -75,6 +77,7 @@ func (v *graphView) leafTimeline() picture.Timeline {
 		b.Name = oneLine(l.Name)
 		t.Bars = append(t.Bars, b)
 	}
+	slices.SortStableFunc(t.Bars, func(a, b picture.Bar) int { return a.To.Compare(b.To) })
 	return t
 }
 

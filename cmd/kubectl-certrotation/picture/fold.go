@@ -14,8 +14,8 @@ const maxNodes = 14
 
 // fold returns the graph with at most maxNodes nodes in a column. The worst nodes stay, then the first ones. One node
 // stands for the others of its column, with the state and the remark of the worst of them, and with their edges.
-func (g *Graph) fold() Graph {
-	out := *g
+func (g Graph) fold() Graph {
+	out := g
 	out.Columns, out.Edges = nil, nil
 	renamed := map[string]string{}
 	for i, c := range g.Columns {

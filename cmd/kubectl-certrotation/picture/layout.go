@@ -59,7 +59,7 @@ type legend struct {
 }
 
 // layout places columns from left to right, and the nodes of each in the middle of the height.
-func (g *Graph) layout() drawing {
+func (g Graph) layout() drawing {
 	folded := g.fold()
 	rows := 1
 	for _, c := range folded.Columns {

@@ -65,6 +65,3 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	return templates.ExecuteTemplate(w, "report", r)
 }
-
-// Drawing is the graph of the section with a place for everything.
-func (s *Section) Drawing() drawing { return s.Graph.layout() }

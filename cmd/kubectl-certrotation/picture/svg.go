@@ -12,9 +12,14 @@ import (
 //go:embed templates
 var files embed.FS
 
+// functions of the templates.
+var functions = template.FuncMap{
+	"visible": visible, "layout": Graph.layout, "ticks": Timeline.ticks, "strips": Timeline.strips, "nowAt": Timeline.nowAt,
+}
+
 // parse reads the templates. They are a part of the program, and tests execute them all.
 func parse() (*template.Template, error) {
-	return template.New("picture").Funcs(template.FuncMap{"visible": visible}).ParseFS(files, "templates/*")
+	return template.New("picture").Funcs(functions).ParseFS(files, "templates/*")
 }
 
 // document is one SVG with several graphs, one below the other.

@@ -59,7 +59,7 @@ func (s scale) at(t time.Time) percent {
 }
 
 // scale has room for all bars and for now, and a little at both ends.
-func (t *Timeline) scale() scale {
+func (t Timeline) scale() scale {
 	from, to := t.Now, t.Now
 	for i := range t.Bars {
 		b := &t.Bars[i]
@@ -77,11 +77,11 @@ func (t *Timeline) scale() scale {
 	return scale{from.Add(-room), to.Sub(from) + 2*room}
 }
 
-// At is where now is.
-func (t *Timeline) At() percent { return t.scale().at(t.Now) }
+// nowAt is where now is.
+func (t Timeline) nowAt() percent { return t.scale().at(t.Now) }
 
-// Strips are the drawings of the bars.
-func (t *Timeline) Strips() []strip {
+// strips are the drawings of the bars.
+func (t Timeline) strips() []strip {
 	s := t.scale()
 	out := make([]strip, 0, len(t.Bars))
 	for i := range t.Bars {
@@ -124,8 +124,8 @@ var units = []struct {
 // maxTicks bounds the ticks, so that their labels fit a telephone.
 const maxTicks = 5
 
-// Ticks are the scale of the timeline, in UTC.
-func (t *Timeline) Ticks() []tick {
+// ticks are the scale of the timeline, in UTC.
+func (t Timeline) ticks() []tick {
 	s := t.scale()
 	unit := units[len(units)-1]
 	for _, u := range units {

@@ -31,7 +31,7 @@ func TestTicks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			line := Timeline{Now: now, Bars: []Bar{{From: now.Add(tt.from), To: now.Add(tt.to)}}}
 			var got []string
-			for _, tick := range line.Ticks() {
+			for _, tick := range line.ticks() {
 				if tick.At <= 0 || tick.At >= 100 {
 					t.Errorf("%s is at %s", tick.Text, tick.At)
 				}
@@ -53,7 +53,7 @@ func TestStrips(t *testing.T) {
 		{Name: "missing"},
 	}}
 	var got []string
-	for _, s := range line.Strips() {
+	for _, s := range line.strips() {
 		got = append(got, fmt.Sprintf("%s: %t %.0f +%.0f, %.0f +%.0f, due %.0f", s.Name, s.Drawn, s.Begin, s.Passed, s.LeftFrom, s.Left, s.Due))
 	}
 	want := []string{
