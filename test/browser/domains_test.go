@@ -82,17 +82,20 @@ func (d *domain) member(party, name, evidence string, known, trusted bool) *v1al
 	d.signer.Status.Members = append(d.signer.Status.Members, v1alpha1.MemberStatus{
 		Party: party, Member: name, Evidence: evidence, Known: known, Trusted: trusted, Delivered: trusted, LastChange: in(-90 * time.Minute),
 	})
-	total := int32(len(d.signer.Status.Members))
-	d.bundle.Status.Anchors[0].Trust = v1alpha1.TrustCount{Trusted: total, Total: total}
-	return &d.signer.Status.Members[total-1]
+	members := d.signer.Status.Members
+	d.bundle.Status.Anchors[0].Trust = trust(members)
+	return &members[len(members)-1]
 }
 
 // block puts a rotation in flight that a member holds up.
 func (d *domain) block(subject, party, member, message string) {
 	s := &d.signer.Status
 	next := certificate(subject, subject, -3*time.Hour, 730*day)
-	s.Stage, s.StageSince, s.StageDeadline, s.Next, s.RotatesAt = v1alpha1.StageDistributing, in(-3*time.Hour), in(21*time.Hour), &next, in(-4*time.Hour)
+	s.Stage, s.StageSince, s.StageDeadline = v1alpha1.StageDistributing, in(-3*time.Hour), in(21*time.Hour)
+	s.Next, s.RotatesAt = &next, in(-4*time.Hour)
 	s.Blockers = []v1alpha1.Blocker{{Party: party, Member: member, Reason: "AnchorNotLoaded", Message: message, Since: in(-80 * time.Minute)}}
+	total := int32(len(s.Members))
+	d.bundle.Status.Anchors[0].Trust = v1alpha1.TrustCount{Trusted: total, Total: total}
 	d.bundle.Status.Anchors = append(d.bundle.Status.Anchors, v1alpha1.Anchor{
 		Certificate: next, Slot: "next", Trust: trust(s.Members),
 	})

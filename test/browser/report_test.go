@@ -94,7 +94,10 @@ func plan(r *apifake.Request) (runtime.Object, error) {
 	return &v1alpha1.RotationPlan{Target: r.Name, Hash: strings.Repeat("0123456789abcdef", 4), Steps: []v1alpha1.PlanStep{
 		{Stage: v1alpha1.StageDistributing, Action: "GenerateNext", Object: signer, Message: "make a new CA that cannot sign yet"},
 		{Stage: v1alpha1.StageDistributing, Action: "PublishAnchors", Object: bundle, Message: "trust the old and the new CA"},
-		{Stage: v1alpha1.StageReissuing, Action: "Promote", Object: signer, WaitsFor: []string{"etcd/n1", "etcd/n2", "etcd/n3", "apiserver"}, Message: "sign with the new CA; keep the old key"},
+		{
+			Stage: v1alpha1.StageReissuing, Action: "Promote", Object: signer, Message: "sign with the new CA; keep the old key",
+			WaitsFor: []string{"etcd/n1", "etcd/n2", "etcd/n3", "apiserver"},
+		},
 		{Stage: v1alpha1.StageRetiring, Action: "DestroyPrevious", Object: signer, Message: "destroy the old key"},
 	}}, nil
 }
@@ -117,20 +120,28 @@ type sight struct {
 }
 
 const look = `(() => {
+  // Texts may be a pixel off: fonts are drawn on a grid.
   const edge = 1.5, all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const box = (e) => e.getBoundingClientRect();
   const outside = (inner, outer) => inner.left < outer.left - edge || inner.right > outer.right + edge ||
     inner.top < outer.top - edge || inner.bottom > outer.bottom + edge;
   const root = document.documentElement, seen = {Title: document.title || '', Width: root.scrollWidth, Height: root.scrollHeight};
-  seen.Spilled = all('svg text').filter(e => outside(box(e), box(e.ownerSVGElement)) ||
-    (e.parentNode.querySelector(':scope > rect.box') && outside(box(e), box(e.parentNode.querySelector('rect.box'))))).map(e => e.textContent);
-  seen.Overlong = all('body *').filter(e => !e.closest('.wide') && !e.closest('svg') &&
-    (box(e).right > root.clientWidth + edge || box(e).left < -edge)).map(e => e.tagName + ' ' + e.className + ' ' + e.textContent.slice(0, 40));
-  seen.Blocked = all('article .badge.blocked').map(box).map(b => ({X: Math.round(b.left + 5), Y: Math.round(b.top + scrollY + b.height / 2)}));
-  const lines = all('.row svg .now');
-  seen.Now = lines.map(box).map(b => ({X: Math.floor(b.left + b.width / 2), Y: Math.round(b.top + scrollY + 3)}));
-  seen.Bars = all('.row svg').filter(e => e.querySelector('.passed') && box(e.querySelector('.left')).width > 3 && box(e.querySelector('.passed')).width > 0)
-    .map(e => { const line = box(e.querySelector('.now')); return Math.abs(box(e.querySelector('.passed')).right - (line.left + line.right) / 2); });
+  const spills = (e) => {
+    const frame = e.parentNode.querySelector(':scope > rect.box');
+    return outside(box(e), box(e.ownerSVGElement)) || (frame && outside(box(e), box(frame)));
+  };
+  const sticksOut = (e) => !e.closest('.wide') && !e.closest('svg') && (box(e).right > root.clientWidth + edge || box(e).left < -edge);
+  seen.Spilled = all('svg text').filter(spills).map(e => e.textContent);
+  seen.Overlong = all('body *').filter(sticksOut).map(e => e.tagName + ' ' + e.className + ' ' + e.textContent.slice(0, 40));
+  seen.Blocked = all('article .badge.blocked').map(box)
+    .map(b => ({X: Math.round(b.left + 5), Y: Math.round(b.top + scrollY + b.height / 2)}));
+  seen.Now = all('.row svg .now').map(box)
+    .map(b => ({X: Math.floor(b.left + b.width / 2), Y: Math.round(b.top + scrollY + 3)}));
+  const lasting = (e) => ['.passed', '.left'].every(part => e.querySelector(part) && box(e.querySelector(part)).width > 0);
+  seen.Bars = all('.row svg').filter(lasting).map(e => {
+    const line = box(e.querySelector('.now'));
+    return Math.abs(box(e.querySelector('.passed')).right - (line.left + line.right) / 2);
+  });
   seen.Domains = all('article').length;
   seen.Graphs = all('svg.graph').length;
   return seen;

@@ -57,7 +57,13 @@ func (v *graphView) stage() (string, picture.State) {
 		return "stage unknown", picture.Unknown
 	case v1alpha1.StageStable:
 		return oneLine(string(d.Stage)), picture.Good
+	default:
+		return v.inFlight()
 	}
+}
+
+func (v *graphView) inFlight() (string, picture.State) {
+	d := v.domain
 	text, state := oneLine(string(d.Stage)), picture.Warn
 	if d.StageSince != nil {
 		text += " for " + duration.HumanDuration(v.now.Sub(d.StageSince.Time))
@@ -172,7 +178,8 @@ func (v *graphView) members() picture.Column {
 			m := &v.domain.Parties[i].Members[k]
 			id := fmt.Sprintf("member%d", len(c.Nodes))
 			trusts := v.trusts(m)
-			c.Nodes = append(c.Nodes, picture.Node{ID: id, Name: memberName(m), Remark: trusts.Text + ", " + oneLine(m.Evidence), State: trusts.State})
+			remark := trusts.Text + ", " + oneLine(m.Evidence)
+			c.Nodes = append(c.Nodes, picture.Node{ID: id, Name: memberName(m), Remark: remark, State: trusts.State})
 			if !m.VerifiesNothing && v.newest != "" {
 				v.edges = append(v.edges, picture.Edge{From: id, To: v.newest, Label: trusts.Text, State: trusts.State})
 			}

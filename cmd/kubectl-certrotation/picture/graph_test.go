@@ -21,7 +21,8 @@ var hostileTexts = []string{
 	`"]; evil [label="x`,
 	`\`, `\"`, `x\N\G\l`, "two\nlines", "a\r\nb", "nul\x00bell\x07escape\x1b[2J", "\u202eright to left", "\ufffe\xff\xfe",
 	`<script>alert(1)</script>`, `]]><!--`, `</svg></title></style>`, `&lt;&quot;&#34;`, `x" onload="alert(1)`,
-	`"]:::bad click g0_a href "https://evil.example"`, "%%{init: {'securityLevel': 'loose'}}%%", "`md`", "#quot;#35;", "end", "subgraph x", "|x|",
+	`"]:::bad click g0_a href "https://evil.example"`, "%%{init: {'securityLevel': 'loose'}}%%",
+	"`md`", "#quot;#35;", "end", "subgraph x", "|x|",
 	"; rm -rf", "{{.}}", "<b>x</b><br/>", "證明書 ñ é",
 }
 
@@ -59,7 +60,8 @@ func TestHostileTexts(t *testing.T) {
 			`    subgraph g0_c0\[` + plain + `\]`, `      g0_a\[` + plain + `\]:::bad`, `    end`,
 			`    subgraph g0_c1\[` + plain + `\]`, `      g0_b\[` + plain + `\]:::good`, `    end`,
 			`    g0_b -\.->\|"trusts"\| g0_a`, `  end`,
-			`  classDef plain .*`, `  classDef good .*`, `  classDef unknown .*`, `  classDef warn .*`, `  classDef bad .*`, `  linkStyle 0 stroke:#9a6700`,
+			`  classDef plain .*`, `  classDef good .*`, `  classDef unknown .*`, `  classDef warn .*`, `  classDef bad .*`,
+			`  linkStyle 0 stroke:#9a6700`,
 		}},
 	}
 	for _, tt := range tests {

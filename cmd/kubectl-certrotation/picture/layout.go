@@ -125,7 +125,10 @@ func (d *drawing) addLegend(y int) {
 	for _, each := range []struct {
 		text  string
 		state State
-	}{{"signs, is published in", Plain}, {"trusts", Good}, {"unknown", Unknown}, {"waived, or still unknown in a rotation", Warn}, {"does not trust", Bad}} {
+	}{
+		{"signs, is published in", Plain}, {"trusts", Good}, {"unknown", Unknown},
+		{"waived, or still unknown in a rotation", Warn}, {"does not trust", Bad},
+	} {
 		d.Legend = append(d.Legend, legend{x, y, x + 34, y + 4, each.text, each.state})
 		x += 34 + int(width(each.text, remarkSize)) + 28
 	}
