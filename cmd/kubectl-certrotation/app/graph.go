@@ -130,10 +130,13 @@ func (v *graphView) leaves() picture.Column {
 		l := &v.domain.Leaves[i]
 		id := fmt.Sprintf("leaf%d", i)
 		text, state := v.leaf(l)
-		c.Nodes = append(c.Nodes, picture.Node{ID: id, Name: oneLine(l.Name), Remark: text, State: state})
+		n := picture.Node{ID: id, Name: oneLine(l.Name), Remark: text, State: state}
 		if l.Certificate == nil {
+			c.Nodes = append(c.Nodes, n)
 			continue
 		}
+		n.Ends = l.Certificate.NotAfter.Time
+		c.Nodes = append(c.Nodes, n)
 		if ca, ok := v.cas[l.Certificate.SignedBy]; ok {
 			v.edges = append(v.edges, picture.Edge{From: ca, To: id, Label: "signs", State: picture.Plain})
 		}

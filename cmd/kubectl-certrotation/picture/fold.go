@@ -12,8 +12,8 @@ import (
 // maxNodes bounds the nodes of a column in SVG, so that a graph stays a picture. DOT and Mermaid have all nodes.
 const maxNodes = 14
 
-// fold returns the graph with at most maxNodes nodes in a column. The worst nodes stay, then the first ones. One node
-// stands for the others of its column, with the state and the remark of the worst of them, and with their edges.
+// fold returns the graph with at most maxNodes nodes in a column. The worst nodes stay, then those that end first. One
+// node stands for the others of its column, with the state and the remark of the worst of them, and with their edges.
 func (g Graph) fold() Graph {
 	out := g
 	out.Columns, out.Edges = nil, nil
@@ -41,7 +41,8 @@ func (c Column) fold(id string, renamed map[string]string) Column {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(c.Nodes[b].State.severity(), c.Nodes[a].State.severity())
+		x, y := &c.Nodes[a], &c.Nodes[b]
+		return cmp.Or(cmp.Compare(y.State.severity(), x.State.severity()), x.Ends.Compare(y.Ends))
 	})
 	rest := order[maxNodes-1:]
 	more := Node{ID: id, Name: fmt.Sprintf("%d more %s", len(rest), c.Noun), State: c.Nodes[rest[0]].State}

@@ -6,6 +6,7 @@ package picture
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -50,6 +51,8 @@ type Node struct {
 	Name   string
 	Remark string
 	State  State
+	// Ends is when a certificate ends, zero for other nodes. It decides which nodes a picture without room for all has.
+	Ends time.Time
 }
 
 // Edge of a graph. Its state also decides how it is drawn: Unknown and Warn are dotted, Bad is dashed.

@@ -129,7 +129,7 @@ func TestFold(t *testing.T) {
 	column := Column{Title: "Leaves", Noun: "leaves"}
 	g := Graph{Columns: []Column{{Title: "Signer", Nodes: []Node{{ID: "ca"}}}}}
 	for i := range 20 {
-		n := Node{ID: fmt.Sprintf("leaf%d", i), Name: fmt.Sprint(i), Remark: "fine", State: Plain}
+		n := Node{ID: fmt.Sprintf("leaf%d", i), Name: fmt.Sprint(i), Remark: "fine", State: Plain, Ends: now.AddDate(0, 0, 100-i)}
 		if i >= 18 {
 			n.State, n.Remark = Bad, "expired"
 		}
@@ -142,7 +142,7 @@ func TestFold(t *testing.T) {
 	for _, n := range folded.Columns[1].Nodes {
 		names = append(names, n.Name)
 	}
-	want := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "18", "19", "7 more leaves"}
+	want := []string{"7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "7 more leaves"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("its leaves (-want +got):\n%s", diff)
 	}
