@@ -115,7 +115,7 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 .PHONY: test-all
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, attacks on pods, and the two above (90 minutes, root).
 	@hack/build-tools.sh $(OLDEST)
-	@hack/install-packages.sh openssl=openssl certtool=gnutls-bin certutil=libnss3-tools javac=default-jdk-headless
+	@hack/install-packages.sh openssl=openssl certtool=gnutls-bin certutil=libnss3-tools javac=default-jdk-headless chromium=chromium
 	@go -C hack/tools/prometheus vet ./...
 	@hack/test.sh units planes short-planes extended rotation nodes claims
 
@@ -161,6 +161,16 @@ dashboard: ## Draw the dashboard over a simulated year, and over a rotation of i
 	@draw() { go -C hack/tools/prometheus run ./picture -dashboard '$(CURDIR)/manifests/dashboard/certrotation.json' "$$@"; }; \
 	draw -output '$(CURDIR)/.local/dashboard-rotation.png' -from 2026-06-01T08:30:00Z -for 4h; \
 	draw -output '$(CURDIR)/.local/dashboard.png'
+
+.PHONY: pictures
+pictures: VERSION := $(RELEASE)
+pictures: dashboard ## Make the pictures of docs/images: the dashboard, and the report as Chromium shows it (minutes).
+	@hack/install-packages.sh chromium=chromium pngquant=pngquant
+	@go test -count=1 -ldflags '$(LDFLAGS)' -run='^TestExtendedPicture$$' ./test/browser -args -picture='$(CURDIR)/.local/report.png'
+	@mkdir -p docs/images
+	@for name in dashboard report; do \
+		pngquant --force --strip --speed=1 --nofs --output "docs/images/$$name.png" 64 ".local/$$name.png"; \
+	done
 
 ##@ Change
 

@@ -5,7 +5,8 @@
 #   hack/install-packages.sh PROGRAM=PACKAGE...
 #
 # installs the Debian packages of programs that are missing: those that tests run and that are no Go modules without cgo. runc starts the
-# containers of real nodes (test/cluster/nodes), and test/verifiers asks the verifiers. What is there is left as it is.
+# containers of real nodes (test/cluster/nodes), test/verifiers asks the verifiers, and test/browser looks with Chromium. What is there is
+# left as it is.
 
 set -o errexit -o nounset -o pipefail
 

@@ -78,7 +78,8 @@ func NewCommand(config Config) *cobra.Command {
 	p.flags.AddFlags(root.PersistentFlags())
 	addVerbosity(root)
 	root.AddCommand(
-		p.newDoctor(), p.newStatus(), p.newTree(), p.newHistory(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
+		p.newDoctor(), p.newStatus(), p.newTree(), p.newReport(), p.newHistory(), p.newPlan(), p.newRotate(), p.newWait(),
+		p.newAbort(), p.newAcknowledge(), p.newWaive(),
 		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
 	)
 	return root

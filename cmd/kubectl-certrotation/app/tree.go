@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/cmd/kubectl-certrotation/picture"
 )
 
 type treeOptions struct {
@@ -37,6 +39,9 @@ certificaterotations and bundlestatuses are enough.`,
   # The trust domain of one certificate
   kubectl certrotation tree -n mtls-demo service-server
 
+  # A picture: who trusts whom, and what expires when
+  kubectl certrotation tree -n mtls-demo -o svg > trust.svg
+
   # Everything, for a program
   kubectl certrotation tree -A -o json`,
 		Args: cobra.MaximumNArgs(1),
@@ -47,37 +52,56 @@ certificaterotations and bundlestatuses are enough.`,
 	addAllNamespacesFlag(cmd.Flags(), &o.allNamespaces)
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, "Draw with ASCII characters only.")
 	o.output = addOutputFlags(cmd)
+	format := cmd.Flags().Lookup("output")
+	format.Usage = strings.Replace(format.Usage, "One of: (", "One of: (dot, mermaid, svg, ", 1)
 	return cmd
 }
 
+// drawings are the output formats that are pictures.
+var drawings = map[string]func(io.Writer, []picture.Graph) error{
+	"dot": picture.WriteDOT, "mermaid": picture.WriteMermaid, "svg": picture.WriteSVG,
+}
+
 func (p *plugin) tree(ctx context.Context, o *treeOptions, name string) error {
-	if err := o.output.validate(); err != nil {
+	draw := drawings[*o.output.OutputFormat]
+	if draw == nil {
+		if err := o.output.validate(); err != nil {
+			return err
+		}
+	}
+	t, tree, err := p.readTree(ctx, o.allNamespaces, name)
+	switch {
+	case err != nil:
 		return err
-	}
-	if o.allNamespaces && name != "" {
-		return fmt.Errorf("a name and --all-namespaces cannot be combined: %q lives in one namespace", name)
-	}
-	t, err := p.connect(name)
-	if err != nil {
-		return err
-	}
-	if o.allNamespaces {
-		t.namespace = metav1.NamespaceAll
-	}
-	rotations, bundles, err := t.read(ctx)
-	if err != nil {
-		return fail(verbRead, t, err)
-	}
-	tree := newTree(rotations, bundles)
-	if o.output.requested() {
+	case draw != nil:
+		return draw(p.Streams.Out, graphs(tree, p.Clock.Now()))
+	case o.output.requested():
 		return o.output.print(p.Streams.Out, tree)
-	}
-	if len(tree.Domains) == 0 {
+	case len(tree.Domains) == 0:
 		fmt.Fprintln(p.Streams.ErrOut, nothingFound(t.namespace))
 		return nil
 	}
 	_, err = fmt.Fprint(p.Streams.Out, p.screen(o.ascii).tree(tree, p.Clock.Now()))
 	return err
+}
+
+// readTree reads the trust domains of a namespace, of all, or of one certificate.
+func (p *plugin) readTree(ctx context.Context, allNamespaces bool, name string) (*target, *Tree, error) {
+	if allNamespaces && name != "" {
+		return nil, nil, fmt.Errorf("a name and --all-namespaces cannot be combined: %q lives in one namespace", name)
+	}
+	t, err := p.connect(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if allNamespaces {
+		t.namespace = metav1.NamespaceAll
+	}
+	rotations, bundles, err := t.read(ctx)
+	if err != nil {
+		return nil, nil, fail(verbRead, t, err)
+	}
+	return t, newTree(rotations, bundles), nil
 }
 
 func nothingFound(namespace string) string {

@@ -36,6 +36,14 @@ func stableDomain(namespace string) []runtime.Object {
 	return []runtime.Object{s, l}
 }
 
+// other is a domain at rest without a bundle. Nothing is known of one of its members, one verifies nothing, and one is
+// waived.
+func other() []runtime.Object {
+	objects := stableDomain("other")
+	decided(objects[0].(*v1alpha1.CertificateRotation))
+	return objects
+}
+
 // stuckRollout edits a signer: no rotation is in flight, and its rollout is stuck.
 func stuckRollout(o *v1alpha1.CertificateRotation) {
 	since := func(c metav1.Condition, ago time.Duration) metav1.Condition {
@@ -93,6 +101,10 @@ func TestTree(t *testing.T) {
 		{name: "a template without -o", objects: append(stableDomain("b"), stableDomain("a")...), args: []string{
 			"tree", "-A", "--template", "{{range .domains}}{{.namespace}} {{end}}",
 		}, golden: "tree-template.txt"},
+		{name: "DOT", objects: domain(), args: []string{"tree", "-o", "dot"}, golden: "tree.dot"},
+		{name: "Mermaid", objects: append(domain(), other()...), args: []string{"tree", "-A", "-o", "mermaid"}, golden: "tree.mermaid"},
+		{name: "SVG", objects: domain(), args: []string{"tree", "-o", "svg"}, golden: "tree.svg"},
+		{name: "DOT of nothing", args: []string{"tree", "-o", "dot"}, golden: "tree-empty.dot"},
 		{name: "JSON of nothing", args: []string{"tree", "-o", "json"}, golden: "tree-empty.json"},
 	}
 	for _, tt := range tests {

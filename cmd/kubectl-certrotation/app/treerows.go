@@ -163,11 +163,18 @@ func (v *treeView) leaf(l *Leaf) row {
 func (v *treeView) signedBy(l *Leaf) cell {
 	switch l.SignedBy {
 	case "":
-		return cell{"signed by an unknown CA", bad}
+		return cell{signedBy(l), bad}
 	case slotActive, slotNext:
-		return cell{text: "signed by " + l.SignedBy}
+		return cell{text: signedBy(l)}
 	}
-	return cell{"signed by " + oneLine(l.SignedBy), warn}
+	return cell{signedBy(l), warn}
+}
+
+func signedBy(l *Leaf) string {
+	if l.SignedBy == "" {
+		return "signed by an unknown CA"
+	}
+	return "signed by " + oneLine(l.SignedBy)
 }
 
 func (v *treeView) parties(d *Domain) row {
