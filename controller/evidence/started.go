@@ -135,6 +135,7 @@ func bundleContent(facts *inventory.ConfigMap) podcontent.Content {
 	if facts.Bundle == nil || facts.Bundle.Fault != nil {
 		return podcontent.Content{}
 	}
+	out.Keystore = facts.Bundle.Keystore
 	out.Shows = fingerprints(facts.Bundle.Anchors.Certificates)
 	return out
 }
@@ -152,7 +153,7 @@ func leafContent(facts *inventory.Secret) podcontent.Content {
 		return podcontent.Content{}
 	}
 	return podcontent.Content{
-		Hash: facts.ContentHash, Superseded: facts.Superseded, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
+		Hash: facts.ContentHash, Superseded: facts.Superseded, Keystore: facts.Keystore, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
 		Beside: fingerprints(facts.Authorities.Certificates),
 	}
 }

@@ -35,6 +35,9 @@ type Content struct {
 	// Shows are the fingerprints of its anchors, or of its leaf. Beside are those of the anchors in the Secret of a
 	// leaf.
 	Shows, Beside []pki.Fingerprint
+	// Keystore is a key that certrotation does not write, "" if there is none: the hash does not show what a program has
+	// loaded that reads it.
+	Keystore string
 }
 
 // Contents are the objects that an Asked names.
@@ -130,7 +133,7 @@ func (a *StartRequirement) trusts(pod *corev1.Pod, now *Contents) (shows []pki.F
 // presents returns the leaf of a pod that names this content, or one that it superseded: both have the same
 // certificate.
 func (c *Content) presents(pod *corev1.Pod, leaf string) (shows []pki.Fingerprint, unknown string) {
-	if c.Hash != "" && slices.Contains(c.Superseded, pod.Annotations[trust.ContentAnnotation(trust.SecretKind, leaf)]) {
+	if c.Hash != "" && c.Keystore == "" && slices.Contains(c.Superseded, pod.Annotations[trust.ContentAnnotation(trust.SecretKind, leaf)]) {
 		return c.Shows, ""
 	}
 	return c.of(pod, trust.SecretKind, leaf)
@@ -139,6 +142,10 @@ func (c *Content) presents(pod *corev1.Pod, leaf string) (shows []pki.Fingerprin
 // of returns what a pod that names this content has loaded, or why that is unknown.
 func (c *Content) of(pod *corev1.Pod, kind trust.ObjectKind, name string) (shows []pki.Fingerprint, unknown string) {
 	key := trust.ContentAnnotation(kind, name)
+	if c.Keystore != "" {
+		return nil, fmt.Sprintf("%s/%s has the keystore %s, which certrotation does not write, so a hash does not show what its program has loaded: "+
+			"remove the key if no program reads it, or choose evidence that sees the process", kind, name, c.Keystore)
+	}
 	if c.Hash != "" && pod.Annotations[key] == c.Hash {
 		return c.Shows, ""
 	}

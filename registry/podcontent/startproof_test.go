@@ -152,6 +152,10 @@ func TestProveStart(t *testing.T) {
 		}
 		return o
 	}
+	keystore := func(c Content) Content {
+		c.Keystore = "truststore.jks"
+		return c
+	}
 	newer := func(c Content) Content { return Content{Hash: hash("f"), Shows: c.Shows} }
 	for name, tt := range map[string]struct {
 		bundle, leaf Content
@@ -168,6 +172,7 @@ func TestProveStart(t *testing.T) {
 		"the leaf is newer, seen before":           {current.Bundle, newer(current.Leaves[0]), seen("", old), seen(anchor, old), ""},
 		"the bundle is newer":                      {newer(current.Bundle), current.Leaves[0], nil, seen("", leaf), ""},
 		"the bundle is newer, seen before":         {newer(current.Bundle), current.Leaves[0], seen(anchor, ""), seen(anchor, leaf), ""},
+		"a keystore beside":                        {keystore(current.Bundle), keystore(current.Leaves[0]), nil, seen("", ""), "has the keystore truststore.jks"},
 		"nothing exists":                           {Content{}, Content{}, nil, seen("", ""), "ConfigMap/bundle does not have now"},
 		"nothing exists any more, and it was seen": {Content{}, Content{}, seen(anchor, leaf), seen(anchor, leaf), ""},
 	} {

@@ -188,6 +188,8 @@ type Bundle struct {
 	Stores []TrustStore
 	// StoreDigests are the digests of the values under the keys that AnnotationTrustStores names.
 	StoreDigests map[string]string
+	// Keystore is a key with a keystore that certrotation does not write, "" if there is none.
+	Keystore string
 	// Beside are the anchors under other keys of the ConfigMap that hold PEM: those of Stores, and keys that no
 	// configuration names.
 	Beside map[string]pki.Anchors
@@ -255,7 +257,9 @@ type Leaf struct {
 	AnchorsRepeat bool
 	// UnreadAnchors are blocks of ca.crt, see Bundle.Unread.
 	UnreadAnchors []pki.UnreadBlock
-	Policy        Policy
+	// Keystore is a key with a keystore, "" if there is none. Nothing renews it.
+	Keystore string
+	Policy   Policy
 	// ContentHash is the hash of the whole content of the Secret (registry/contenthash), "" if unknown.
 	ContentHash string
 	// Superseded are the hashes of contents with the same certificate that the Secret declares as replaced, newest

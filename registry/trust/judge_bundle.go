@@ -19,6 +19,7 @@ func (j *judge) judgeBundle() {
 	case belongsToOthers(&old.Object, &b.Object):
 		j.judgeAdoption(object, &b.Object)
 		j.judgeKeys(b)
+		j.judgeKeystore(object, &b.Object, old.Keystore, b.Keystore)
 		return
 	case Released(&old.Object, &b.Object):
 		j.judgeBundleRelease()
@@ -41,6 +42,7 @@ func (j *judge) judgeBundle() {
 	j.judgeRepetition(object, old.Repeats, b.Repeats)
 	j.judgeUnread(object, old.Unread, b.Unread)
 	j.judgeKeys(b)
+	j.judgeKeystore(object, &b.Object, old.Keystore, b.Keystore)
 	j.judgeStores(old, b)
 	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
 	j.judgePublished(b)

@@ -34,6 +34,15 @@ func (j *judge) judgeKeys(b *Bundle) {
 	}
 }
 
+// judgeKeystore refuses to adopt an object with a keystore, and to add one: its programs would go on with what it holds
+// today, and a hash of the whole object would prove that they have loaded the rest.
+func (j *judge) judgeKeystore(object string, is *Object, before, after string) {
+	if after != "" && before != after && is.Present && !is.Unadopted() {
+		j.refuse(ContentDecides, object, nil, fmt.Sprintf("its key %s is a keystore, which certrotation does not renew: its programs would miss the next certificate", after),
+			"have its programs read PEM (a trust store of a bundle: additionalFormats) and remove the key, or leave the object to its issuer")
+	}
+}
+
 // judgeStores refuses an edit that takes anchors from another key of the bundle: its programs would fail until the
 // controller writes it again.
 func (j *judge) judgeStores(old, b *Bundle) {

@@ -17,6 +17,7 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 	if belongsToOthers(&old.Object, &l.Object) {
 		j.judgeAdoption(object, &l.Object)
 		j.judgeIdentities(l)
+		j.judgeKeystore(object, &l.Object, old.Keystore, l.Keystore)
 		return
 	}
 	if !l.Present {
@@ -32,6 +33,7 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 	}
 	j.judgeAnnotations(object, &old.Object, &l.Object, lower)
 	j.judgeLeafAnchors(old, l)
+	j.judgeKeystore(object, &l.Object, old.Keystore, l.Keystore)
 	j.judgeLeafSuperseded(old, l)
 	if l.Certificate == nil || same(old.Certificate, l.Certificate) {
 		return

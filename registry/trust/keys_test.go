@@ -56,7 +56,28 @@ func TestJudgeKeys(t *testing.T) {
 		{name: "a key loses what nothing needs", before: func(w *world) { named(w); holds(&w.d, append(w.d.Bundle.Anchors, foreign(w))...) },
 			edit: func(w *world, d *Domain) { holds(d, w.d.Bundle.Anchors...) }},
 	}
+	tests = append(tests, keystoreJudgements()...)
 	for i := range tests {
 		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
+	}
+}
+
+func keystoreJudgements() []judgement {
+	return []judgement{
+		{name: "a keystore added to a leaf", edit: func(_ *world, d *Domain) { leafOf(d, "server").Keystore = "keystore.p12" },
+			invariant: ContentDecides, object: "Secret/server", says: "its key keystore.p12 is a keystore", way: "read PEM"},
+		{name: "a keystore added to the bundle", edit: func(_ *world, d *Domain) { d.Bundle.Keystore = "truststore.jks" },
+			invariant: ContentDecides, object: "ConfigMap/bundle", says: "its key truststore.jks is a keystore", way: "additionalFormats"},
+		{name: "a keystore removed", before: func(w *world) { w.leaf("server").Keystore = "keystore.p12" },
+			edit: func(_ *world, d *Domain) { leafOf(d, "server").Keystore = "" }},
+		{name: "a leaf with a keystore adopted", before: func(w *world) {
+			l := w.leaf("server")
+			*l = Leaf{Object: NotAdopted(SecretKind, &l.Object, "demo", "pki"), Policy: l.Policy}
+		}, edit: func(w *world, d *Domain) {
+			fresh := newWorld(w.t)
+			fresh.settle()
+			*leafOf(d, "server") = *fresh.leaf("server")
+			leafOf(d, "server").Keystore = "keystore.p12"
+		}, invariant: ContentDecides, object: "Secret/server", says: "keystore", way: "leave the object"},
 	}
 }

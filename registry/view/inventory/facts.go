@@ -40,6 +40,8 @@ type Secret struct {
 	Authorities pki.Anchors
 	// AuthoritiesFault is what is wrong with ca.crt; an empty value is fine.
 	AuthoritiesFault *Fault
+	// Keystore is a key with a keystore, "" if there is none.
+	Keystore string
 	// DataBytes is the size of all values.
 	DataBytes int
 	// ContentHash is the hash of registry/contenthash, "" if the Secret consents to no configuration. Superseded are
@@ -137,6 +139,8 @@ type Bundle struct {
 	Anchors pki.Anchors
 	// Fault is why the bundle cannot be read. An empty bundle has none.
 	Fault *Fault
+	// Keystore is a key with a keystore that the bundle does not declare, "" if there is none.
+	Keystore string
 	// StoreDigests are the digests, by key, of the trust stores that the bundle declares.
 	StoreDigests map[string]string
 }

@@ -119,7 +119,7 @@ func readLeaf(out *trust.Leaf, secret *Secret) {
 	const step = "restore it, or delete the Secret to have it reissued"
 	out.Certificate, out.ContentHash, out.Superseded = first(secret.Active.Certificates), secret.ContentHash, secret.Superseded
 	beside := secret.Authorities
-	out.AnchorsRepeat, out.UnreadAnchors = beside.Repeats, beside.Unread
+	out.AnchorsRepeat, out.UnreadAnchors, out.Keystore = beside.Repeats, beside.Unread, secret.Keystore
 	for _, cert := range beside.Certificates {
 		if cert.IsCA {
 			out.Anchors = append(out.Anchors, cert)

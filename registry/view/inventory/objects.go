@@ -154,7 +154,7 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	}
 	of := cm.Bundle.Anchors
 	out.Anchors, out.Repeats, out.Unread, out.StoreDigests = of.Certificates, of.Repeats, of.Unread, cm.Bundle.StoreDigests
-	out.ContentHash, out.Superseded = cm.ContentHash, cm.Superseded
+	out.ContentHash, out.Superseded, out.Keystore = cm.ContentHash, cm.Superseded, cm.Bundle.Keystore
 	if fault := cm.Bundle.Fault; fault != nil {
 		out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, fault.Reason,
 			fault.Text+"; restore it, or delete the ConfigMap to have it rebuilt from what the leaves need")

@@ -126,6 +126,7 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 		out.Bundle = &Bundle{}
 		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
 		out.Bundle.StoreDigests = storeDigests(cm)
+		out.Bundle.Keystore = keystoreKey(cm.BinaryData, trust.ParseTrustStores(cm.Annotations[trust.AnnotationTrustStores])...)
 		content := contenthash.ContentOfConfigMap(cm)
 		out.ContentHash, out.Superseded = content.Hash, content.Superseded
 	}

@@ -31,6 +31,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	out.Next = NextSlot.check(data, certs)
 	out.Previous = PreviousSlot.check(data, certs)
 	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
+	out.Keystore = keystoreKey(data)
 	for _, value := range data {
 		out.DataBytes += len(value)
 	}
