@@ -25,6 +25,8 @@ IMAGE ?= certrotation.dev/certrotation
 IMAGE_DIR ?= bin/image
 # Where the files of a release will be, for krew. The word VERSION in it is replaced.
 DOWNLOAD_URL ?= https://certrotation.dev/releases/VERSION
+# Where go finds the source of the module certrotation.dev.
+REPOSITORY_URL ?= https://certrotation.dev/certrotation.git
 
 # The older Kubernetes that hack/tools has modules of, and the oldest of them.
 OLDER := $(shell cd hack/tools && echo kubernetes-* | tr ' ' '\n' | sort -V)
@@ -63,10 +65,10 @@ image: ## Build the image of certrotation (IMAGE=REPOSITORY) into bin/image, for
 
 .PHONY: release
 release: VERSION = $(RELEASE)
-release: ## Write all that is published of VERSION (that of CHANGELOG.md) into bin/release: programs, plugin, image, chart, manifests, SBOMs, notes, checksums.
+release: ## Write all that is published of VERSION (that of CHANGELOG.md) into dist: programs, plugin, image, chart, manifests, SBOMs, notes, checksums.
 	@hack/build-tools.sh helm krew
-	@go run ./hack/release --version='$(VERSION)' --commit='$(COMMIT)' --date='$(DATE)' --ldflags='-s -w $(LDFLAGS)' --download-url='$(DOWNLOAD_URL)'
-	@go run ./hack/chart --chart=bin/release/certrotation-$(VERSION:v%=%).tgz --digest="$$(cat bin/image/digest)"
+	@go run ./hack/release --version='$(VERSION)' --commit='$(COMMIT)' --date='$(DATE)' --ldflags='-s -w $(LDFLAGS)' --download-url='$(DOWNLOAD_URL)' --repository-url='$(REPOSITORY_URL)'
+	@go run ./hack/chart --chart=dist/certrotation-$(VERSION:v%=%).tgz --digest="$$(cat bin/image/digest)"
 
 .PHONY: local-image
 local-image:
@@ -189,4 +191,4 @@ lint: ## Run golangci-lint.
 .PHONY: clean
 clean: ## Remove what was built, but not the tools (those are bin/tools) and not .local (that is make down).
 	rm -f bin/certrotation bin/kubectl-certrotation bin/mtls-service bin/apiserver-supervisor bin/nameserver bin/metricsproxy bin/bench
-	rm -rf bin/image bin/image-local bin/release bin/vulnerabilities
+	rm -rf dist bin/image bin/image-local bin/vulnerabilities

@@ -118,10 +118,15 @@ func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// writeNotes writes what people read of the release.
+// writeNotes writes what people read of the release, with the digests of the image and of all files that are there.
 func (of *release) writeNotes(changes string, since commits) error {
+	digests, err := sums(of.dir)
+	if err != nil {
+		return err
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "# certrotation %s\n\n%s\n\n## Image\n\n`%s:%s@%s`\n", of.Version, changes, imageName, of.Version, of.digest)
+	fmt.Fprintf(&text, "\n## Files\n\nSHA-256, also in %s:\n\n```\n%s```\n", checksums, digests)
 	if since.before != "" {
 		fmt.Fprintf(&text, "\n## Commits since %s\n\n- %s\n", since.before, strings.Join(since.list, "\n- "))
 	}

@@ -147,19 +147,24 @@ func TestOnlyACommitIsReleased(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
+	const files = "`\n\n## Files\n\nSHA-256, also in checksums.txt:\n\n```\n" +
+		"ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb  a.txt\n```\n"
 	for name, tt := range map[string]struct {
 		since commits
 		want  string
 	}{
-		"the first release": {want: "# certrotation v0.1.0\n\nIt begins.\n\n## Image\n\n`certrotation.dev/certrotation:v0.1.0@" + testDigest + "`\n"},
+		"the first release": {want: "# certrotation v0.1.0\n\nIt begins.\n\n## Image\n\n`certrotation.dev/certrotation:v0.1.0@" + testDigest + files},
 		"a later one": {
 			since: commits{before: "v0.0.9", list: []string{"bb two", "aa one"}},
 			want: "# certrotation v0.1.0\n\nIt begins.\n\n## Image\n\n`certrotation.dev/certrotation:v0.1.0@" + testDigest +
-				"`\n\n## Commits since v0.0.9\n\n- bb two\n- aa one\n",
+				files + "\n## Commits since v0.0.9\n\n- bb two\n- aa one\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := testRelease(t)
+			if err := os.WriteFile(filepath.Join(of.dir, "a.txt"), []byte("a"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			if err := of.writeNotes("It begins.", tt.since); err != nil {
 				t.Fatal(err)
 			}

@@ -13,24 +13,31 @@ import (
 
 const checksums = "checksums.txt"
 
-// writeChecksums writes those of all files of a directory, in the form of sha256sum, and returns how many they are.
+// writeChecksums writes those of all files of a directory, and returns how many they are.
 func writeChecksums(dir string) (int, error) {
-	entries, err := os.ReadDir(dir)
+	text, err := sums(dir)
 	if err != nil {
 		return 0, err
 	}
+	return strings.Count(text, "\n"), os.WriteFile(filepath.Join(dir, checksums), []byte(text), 0o644)
+}
+
+// sums has a line for each file of a directory but the checksums, in the form of sha256sum.
+func sums(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
 	var text strings.Builder
-	files := 0
 	for _, entry := range entries {
 		if entry.Name() == checksums {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
 		if err != nil {
-			return 0, err
+			return "", err
 		}
 		fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(content), entry.Name())
-		files++
 	}
-	return files, os.WriteFile(filepath.Join(dir, checksums), []byte(text.String()), 0o644)
+	return text.String(), nil
 }

@@ -29,6 +29,7 @@ type krewSpec struct {
 	Homepage         string         `json:"homepage"`
 	ShortDescription string         `json:"shortDescription"`
 	Description      string         `json:"description"`
+	Caveats          string         `json:"caveats"`
 	Platforms        []krewPlatform `json:"platforms"`
 }
 
@@ -60,13 +61,20 @@ func (of *release) writeKrew(downloads []download) error {
 			ShortDescription: "Rotate certificate authorities safely",
 			Description: "Shows where each rotation stands, whom it waits for and what still needs the old CA;\n" +
 				"begins, plans, aborts and waives; adopts what was there before.\n",
+			// krew links one program of a plugin into PATH. A copy works with each later version.
+			Caveats: "To complete its commands with the Tab key, copy a script into a directory of PATH:\n" +
+				"  cp \"${KREW_ROOT:-$HOME/.krew}/store/" + server + "/" + of.Version + "/" + completer + "\" /usr/local/bin/\n",
 		},
 	}
 	for _, d := range downloads {
+		files := []krewFile{{From: d.program, To: "."}}
+		for _, extra := range extras(plugin, d.OS) {
+			files = append(files, krewFile{From: extra.name, To: "."})
+		}
 		manifest.Spec.Platforms = append(manifest.Spec.Platforms, krewPlatform{
 			Selector: matching{MatchLabels: map[string]string{"os": d.OS, "arch": d.Architecture}},
 			URI:      of.url + "/" + d.name, SHA256: d.sum, Bin: d.program,
-			Files: []krewFile{{From: d.program, To: "."}, {From: "LICENSE", To: "."}},
+			Files: files,
 		})
 	}
 	text, err := yaml.Marshal(manifest)

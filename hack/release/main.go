@@ -26,8 +26,8 @@ type release struct {
 	// digest of the image, once there is one.
 	digest  string
 	ldflags string
-	// from where krew downloads the archives.
-	url string
+	// url is from where krew downloads the archives, repository where go finds the source.
+	url, repository string
 	// tools has helm and krew, image what hack/image makes.
 	tools, image, dir string
 }
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := of.makeImage(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{of.programs, of.manifests, of.chart} {
+	for _, step := range []func(context.Context) error{of.programs, of.manifests, of.chart, of.goImport} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -89,9 +89,10 @@ func parse(args []string) (*release, error) {
 	date := flags.String("date", "", "The date of the commit, in RFC 3339. Required.")
 	flags.StringVar(&of.ldflags, "ldflags", "", "The -ldflags of go build.")
 	flags.StringVar(&of.url, "download-url", "https://certrotation.dev/releases/VERSION", "Where the files will be, for krew. VERSION is replaced.")
+	flags.StringVar(&of.repository, "repository-url", "https://certrotation.dev/certrotation.git", "The git repository, for go get.")
 	flags.StringVar(&of.tools, "tools", "bin/tools", "Where helm and krew are.")
 	flags.StringVar(&of.image, "image-dir", "bin/image", "Where the image is built.")
-	flags.StringVar(&of.dir, "output-dir", "bin/release", "Where everything is written. What an earlier run has written there is removed.")
+	flags.StringVar(&of.dir, "output-dir", "dist", "Where everything is written. What an earlier run has written there is removed.")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -106,8 +107,10 @@ func parse(args []string) (*release, error) {
 		return nil, fmt.Errorf("--date: %w", err)
 	}
 	of.url = strings.TrimRight(strings.ReplaceAll(of.url, "VERSION", of.Version), "/")
-	if !strings.HasPrefix(of.url, "https://") {
-		return nil, fmt.Errorf("--download-url: %q is no https URL", of.url)
+	for name, value := range map[string]string{"download-url": of.url, "repository-url": of.repository} {
+		if !strings.HasPrefix(value, "https://") {
+			return nil, fmt.Errorf("--%s: %q is no https URL", name, value)
+		}
 	}
 	return &of, nil
 }

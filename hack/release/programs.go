@@ -22,6 +22,8 @@ import (
 const (
 	server = "certrotation"
 	plugin = "kubectl-certrotation"
+	// completer is what kubectl runs to complete commands of the plugin: a script, which Windows does not run.
+	completer = "kubectl_complete-certrotation"
 )
 
 var (
@@ -72,23 +74,31 @@ func (of *release) programs(ctx context.Context) error {
 	return of.tryKrew(ctx, downloads)
 }
 
-// pack writes an archive with a program and the license, and what the program is made of.
+// extras of an archive are what is in it beside the program: files of the repository.
+func extras(name, system string) []packed {
+	out := []packed{{name: "LICENSE", mode: 0o644, from: "LICENSE"}}
+	if name == plugin && system != "windows" {
+		out = append(out, packed{name: completer, mode: 0o755, from: filepath.Join("cmd", plugin, completer)})
+	}
+	return out
+}
+
+// pack writes an archive with a program and its extras, and what the program is made of.
 func (of *release) pack(name string, p v1.Platform, file string) (download, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return download{}, err
-	}
-	license, err := os.ReadFile("LICENSE")
-	if err != nil {
-		return download{}, err
-	}
 	d := download{Platform: p, program: name}
 	base := name + "_" + of.Version + "_" + p.OS + "_" + p.Architecture
 	pack := of.tarball
 	if d.name = base + ".tar.gz"; p.OS == "windows" {
 		d.name, d.program, pack = base+".zip", name+".exe", of.zip
 	}
-	archive, err := pack([]packed{{name: d.program, mode: 0o755, content: content}, {name: "LICENSE", mode: 0o644, content: license}})
+	files := append([]packed{{name: d.program, mode: 0o755, from: file}}, extras(name, p.OS)...)
+	for i := range files {
+		var err error
+		if files[i].content, err = os.ReadFile(files[i].from); err != nil {
+			return download{}, err
+		}
+	}
+	archive, err := pack(files)
 	if err != nil {
 		return download{}, err
 	}
@@ -102,8 +112,10 @@ func (of *release) pack(name string, p v1.Platform, file string) (download, erro
 
 // packed is a file in an archive.
 type packed struct {
-	name    string
-	mode    os.FileMode
+	name string
+	mode os.FileMode
+	// from is the file that has the content.
+	from    string
 	content []byte
 }
 

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func TestArchives(t *testing.T) {
 	}{
 		"a tarball": {
 			platform: v1.Platform{OS: "darwin", Architecture: "arm64"}, archive: "kubectl-certrotation_v0.1.0_darwin_arm64.tar.gz", list: listTarball,
-			want: "-rwxr-xr-x kubectl-certrotation\n-rw-r--r-- LICENSE\n",
+			want: "-rwxr-xr-x kubectl-certrotation\n-rw-r--r-- LICENSE\n-rwxr-xr-x kubectl_complete-certrotation\n",
 		},
 		"a zip": {
 			platform: v1.Platform{OS: "windows", Architecture: "amd64"}, archive: "kubectl-certrotation_v0.1.0_windows_amd64.zip", list: listZip,
@@ -157,6 +158,10 @@ func TestKrewManifest(t *testing.T) {
 		{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}, name: "a.tar.gz", program: "kubectl-certrotation", sum: "aa"},
 		{Platform: v1.Platform{OS: "windows", Architecture: "amd64"}, name: "b.zip", program: "kubectl-certrotation.exe", sum: "bb"},
 	}
+	files := [][]krewFile{
+		{{"kubectl-certrotation", "."}, {"LICENSE", "."}, {"kubectl_complete-certrotation", "."}},
+		{{"kubectl-certrotation.exe", "."}, {"LICENSE", "."}},
+	}
 	if err := of.writeKrew(downloads); err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +173,15 @@ func TestKrewManifest(t *testing.T) {
 	if err := yaml.UnmarshalStrict(text, &manifest); err != nil {
 		t.Fatal(err)
 	}
+	if want := "/store/certrotation/v0.1.0/kubectl_complete-certrotation\" "; !strings.Contains(manifest.Spec.Caveats, want) {
+		t.Errorf("the caveats do not name %s:\n%s", want, manifest.Spec.Caveats)
+	}
 	if manifest.Metadata.Name != "certrotation" || manifest.Spec.Version != "v0.1.0" || len(manifest.Spec.Platforms) != len(downloads) {
 		t.Fatalf("the manifest is\n%s", text)
 	}
 	for i, p := range manifest.Spec.Platforms {
 		d := downloads[i]
-		if p.URI != "https://example.com/v0.1.0/"+d.name || p.SHA256 != d.sum || p.Bin != d.program || p.Files[0].From != d.program ||
+		if p.URI != "https://example.com/v0.1.0/"+d.name || p.SHA256 != d.sum || p.Bin != d.program || !slices.Equal(p.Files, files[i]) ||
 			p.Selector.MatchLabels["os"] != d.OS || p.Selector.MatchLabels["arch"] != d.Architecture {
 			t.Errorf("the platform of %+v is %+v", d, p)
 		}
@@ -239,6 +247,7 @@ func TestBadFlags(t *testing.T) {
 		"nothing is said":    {says: "required"},
 		"no date":            {args: []string{"--version=v1.0.0", "--commit=c", "--date=yesterday"}, says: "--date"},
 		"no URL":             {args: append(complete, "--download-url=example.com"), says: "--download-url"},
+		"no repository":      {args: append(complete, "--repository-url=git@example.com:certrotation"), says: "--repository-url"},
 		"an unknown flag":    {args: []string{"--push"}, says: "push"},
 		"what is not a flag": {args: append(complete, "now"), says: "now"},
 	} {

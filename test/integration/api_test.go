@@ -100,6 +100,7 @@ func testKubectl(t *testing.T, d *demo) {
 		"describe":       {args: []string{"describe", "certrot", "-n", d.namespace, "service-server"}, want: []string{"Fingerprint", "Conditions"}},
 		"explain":        {args: []string{"explain", "certificaterotation.status.certificate.notAfter"}, want: []string{"CertificateRotation", "notAfter"}},
 		"explain bundle": {args: []string{"explain", "bundlestatus.status.anchors.safeToRemove"}, want: []string{"BundleStatus", "safeToRemove"}},
+		"its version":    {args: []string{"get", "--raw", "/openapi/v3/apis/certrotation.dev/v1alpha1"}, want: []string{`"title":"certrotation"`, `"version":"v`}},
 		"wait":           {args: []string{"wait", "--for=condition=Ready", "certrot", "-n", d.namespace, "--all", "--timeout=30s"}, want: []string{"condition met"}},
 		"verbs":          {args: []string{"api-resources", "--api-group=certrotation.dev", "-o", "wide", "--no-headers"}, want: []string{"certrot", "bundle", "get,list,watch"}, not: []string{"delete", "update", "patch"}},
 	}

@@ -20,6 +20,7 @@ type abortOptions struct {
 	reason  string
 	wait    bool
 	timeout time.Duration
+	output  output
 }
 
 func (p *plugin) newAbort() *cobra.Command {
@@ -32,17 +33,22 @@ This is possible only while no leaf is signed by the new CA; afterwards the serv
 the rotation end and to rotate again.`,
 		Example: `  # Stop distributing a new CA
   kubectl certrotation abort -n mtls-demo service-signer --reason "wrong change window" --wait`,
-		Args: named,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.abort(cmd.Context(), o, args[0]) },
+		Args:              named,
+		ValidArgsFunction: p.completesSigners(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.abort(cmd.Context(), o, args[0]) },
 	}
 	addReasonFlag(cmd.Flags(), &o.reason)
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Wait until the domain is Stable again, and show the progress.")
 	addTimeoutFlag(cmd, &o.timeout)
+	o.output = addObjectOutputFlags(cmd)
 	return cmd
 }
 
 func (p *plugin) abort(ctx context.Context, o *abortOptions, name string) error {
 	if err := checkTimeout(o.timeout); err != nil {
+		return err
+	}
+	if err := checkWaitOutput(o.wait, o.output); err != nil {
 		return err
 	}
 	t, err := p.connect(name)
@@ -59,6 +65,9 @@ func (p *plugin) abort(ctx context.Context, o *abortOptions, name string) error 
 	plan, err := t.rotations().Abort(ctx, name, &v1alpha1.AbortRequest{Reason: o.reason}, metav1.CreateOptions{})
 	if err != nil {
 		return fail(verbAbort, t, err)
+	}
+	if o.output.requested() {
+		return o.output.printReply(p.Streams.Out, t, "RotationPlan", plan)
 	}
 	p.printSummary(t, "abort requested", plan, false)
 	if !o.wait {

@@ -31,6 +31,7 @@ type acknowledgeOptions struct {
 	instance         string
 	startedAt        string
 	observedAt       string
+	output           output
 }
 
 func (p *plugin) newAcknowledge() *cobra.Command {
@@ -59,11 +60,12 @@ the fingerprints are computed; "-" reads the standard input.`,
   # A sidecar reports the files that its process has just loaded
   kubectl certrotation acknowledge -n mtls-demo service-signer --party clients --member "$POD_NAME" \
     --instance "$POD_UID" --started-at 2026-03-01T12:00:00Z --bundle /tls/ca-bundle.crt --leaf /tls/tls.crt`,
-		Args: named,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.acknowledge(cmd.Context(), o, args[0]) },
+		Args:              named,
+		ValidArgsFunction: p.completesSigners(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.acknowledge(cmd.Context(), o, args[0]) },
 	}
 	flags := cmd.Flags()
-	addMemberFlags(flags, &o.party, &o.member)
+	p.addMemberFlags(cmd, &o.party, &o.member)
 	flags.StringSliceVar(&o.trusts, "trusts", nil, `Fingerprints of all anchors that the member has loaded; "" for none.`)
 	flags.StringSliceVar(&o.presents, "presents", nil, "Fingerprints of the leaves that the member presents.")
 	flags.StringVar(&o.bundle, "bundle", "", "A PEM file with all anchors that the member has loaded.")
@@ -71,6 +73,7 @@ the fingerprints are computed; "-" reads the standard input.`,
 	flags.StringVar(&o.instance, "instance", "", "Which process of the member this is; of a member that is a pod, its UID. Defaults to the name of the member.")
 	flags.StringVar(&o.startedAt, "started-at", "", "When the process started, in RFC 3339. Defaults to now: the report takes the place of former ones of the instance.")
 	flags.StringVar(&o.observedAt, "observed-at", "", "When it was looked at what the process has loaded, in RFC 3339. Defaults to now; a report of long ago is refused.")
+	o.output = addObjectOutputFlags(cmd)
 	// The flag exists: it was added above.
 	_ = cmd.MarkFlagRequired("party")
 	cmd.MarkFlagsOneRequired("trusts", "bundle")
@@ -80,6 +83,9 @@ the fingerprints are computed; "-" reads the standard input.`,
 }
 
 func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name string) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
 	report, err := o.report(p.Streams.In, p.Clock.Now())
 	if err != nil {
 		return err
@@ -91,6 +97,9 @@ func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name st
 	taken, err := t.rotations().Acknowledge(ctx, name, report, metav1.CreateOptions{})
 	if err != nil {
 		return fail(verbAcknowledge, t, err)
+	}
+	if o.output.requested() {
+		return o.output.printReply(p.Streams.Out, t, "Acknowledgement", taken)
 	}
 	until := ""
 	if taken.Expires != nil {

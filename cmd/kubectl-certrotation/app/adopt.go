@@ -35,7 +35,7 @@ func (o *consentOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar((*string)(&o.dryRun), "dry-run", "none",
 		`"none", "client" to only print what would be changed, or "server" to have the changes checked and change nothing.`)
 	flags.Lookup("dry-run").NoOptDefVal = "client"
-	o.output = addOutputFlags(cmd)
+	o.output = addObjectOutputFlags(cmd)
 }
 
 func (o *consentOptions) validate() error {
@@ -64,8 +64,9 @@ you may patch the Namespace.`,
 
   # In a script
   kubectl certrotation adopt -n openshift-etcd etcd --yes -o json`,
-		Args: oneConfiguration,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.adopt(cmd.Context(), o, args[0]) },
+		Args:              oneConfiguration,
+		ValidArgsFunction: p.completesConfigurations(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.adopt(cmd.Context(), o, args[0]) },
 	}
 	o.addFlags(cmd)
 	return cmd
@@ -161,7 +162,7 @@ func (t *target) adoption(ctx context.Context) (*adoption, error) {
 
 func (p *plugin) printAdoption(o *consentOptions, found *adoption) error {
 	if o.output.requested() {
-		return o.output.print(p.Streams.Out, found)
+		return o.output.print(p.Streams.Out, found, identifiedAll(found.Objects)...)
 	}
 	out := p.Streams.Out
 	label := fmt.Sprintf("%s=%s", trust.LabelManaged, trust.ManagedValue)

@@ -163,6 +163,7 @@ func TestAdopt(t *testing.T) {
 		{name: "client dry run", golden: "adopt-client.txt", args: []string{"--dry-run"}},
 		{name: "server dry run", golden: "adopt-server.txt", args: []string{"--dry-run=server"}, patches: all},
 		{name: "for a program", golden: "adopt.json", args: []string{"--yes", "-o", "json"}, patches: all},
+		{name: "for a script", golden: "adopt-names.txt", args: []string{"--yes", "-o", "name"}, patches: all},
 		{name: "a managed namespace", golden: "adopt-managed.txt", managed: true, args: []string{"--yes"}, patches: all[1:]},
 		{name: "a namespace of somebody else", golden: "adopt-unmanaged.txt", args: []string{"--yes"}, patches: all[1:],
 			may: func(a *authorizationv1.ResourceAttributes) bool { return a.Resource != "namespaces" }},
@@ -280,6 +281,7 @@ func TestRelease(t *testing.T) {
 		{name: "one by name", golden: "release-named.txt", args: []string{"secret/web-client", "--yes"}, patches: []string{"secrets/web-client"}},
 		{name: "client dry run", golden: "release-client.txt", args: []string{"web", "--dry-run"}},
 		{name: "for a program", golden: "release.yaml", args: []string{"web", "--yes", "-o", "yaml"}, patches: []string{"secrets/web-client"}},
+		{name: "for a script", golden: "release-names.txt", args: []string{"web", "--yes", "-o", "name"}, patches: []string{"secrets/web-client"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,22 +65,24 @@ func NewCommand(config Config) *cobra.Command {
 		Short: "See and rotate the certificates of your own authorities",
 		Long: "kubectl certrotation shows where each rotation stands and what holds it up, shows what a rotation would do, " +
 			"and asks for it.",
-		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl certrotation"},
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              cobra.NoArgs,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl certrotation"},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(p.Streams.In)
 	root.SetOut(p.Streams.Out)
 	root.SetErr(p.Streams.ErrOut)
 	p.flags.AddFlags(root.PersistentFlags())
 	addVerbosity(root)
+	// The flag exists: it was added above.
+	_ = root.RegisterFlagCompletionFunc("namespace", p.completesNamespaces())
 	root.AddCommand(
 		p.newDoctor(), p.newStatus(), p.newTree(), p.newReport(), p.newHistory(), p.newPlan(), p.newRotate(), p.newWait(),
 		p.newAbort(), p.newAcknowledge(), p.newWaive(),
 		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
+		p.newVersion(),
 	)
 	return root
 }

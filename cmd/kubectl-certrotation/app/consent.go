@@ -15,8 +15,10 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -135,6 +137,15 @@ type consenting struct {
 }
 
 func (c *consenting) String() string { return string(c.Kind) + "/" + c.Name }
+
+// identifiedAll is for -o name.
+func identifiedAll(objects []*consenting) []runtime.Object {
+	out := make([]runtime.Object, 0, len(objects))
+	for _, o := range objects {
+		out = append(out, identified(corev1.SchemeGroupVersion.WithKind(string(o.Kind)), o.Name))
+	}
+	return out
+}
 
 func (t *target) existing(ctx context.Context, parts []part) ([]*consenting, error) {
 	var out []*consenting

@@ -25,7 +25,9 @@ certrotation wait --for-content=HASH DIR. It depends on keys and values alone. Y
 it is printed but the hash.`,
 		Example: `  kubectl certrotation content-hash -n mtls-demo configmap/service-ca-bundle`,
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return p.contentHash(cmd.Context(), args[0]) },
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.contentHash(cmd.Context(), args[0]) },
 	}
 }
 

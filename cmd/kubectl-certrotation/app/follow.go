@@ -180,8 +180,9 @@ stage=Stable is reached when no rotation is in flight and none that was asked fo
 
   # Wait until a leaf is usable
   kubectl certrotation wait -n mtls-demo service-server --for condition=Ready --timeout 1m`,
-		Args: named,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.wait(cmd.Context(), o, args[0]) },
+		Args:              named,
+		ValidArgsFunction: p.completesCertificates(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.wait(cmd.Context(), o, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.until, "for", "stage=Stable", "What to wait for: stage=STAGE, condition=TYPE or condition=TYPE=STATUS.")
 	addTimeoutFlag(cmd, &o.timeout)

@@ -19,7 +19,10 @@ import (
 	"certrotation.dev/registry/edition"
 )
 
-type operateOptions struct{ maintenance bool }
+type operateOptions struct {
+	maintenance bool
+	output      output
+}
 
 func (p *plugin) newOperate() *cobra.Command {
 	o := &operateOptions{}
@@ -40,15 +43,20 @@ Several are separated by semicolons. The guard refuses what is not possible in t
   kubectl certrotation operate -n plane-a control-plane rotate-credentials-start
   kubectl wait -n plane-a rotconf/control-plane --for=jsonpath='{.status.credentials.certificateAuthorities.phase}'=Prepared
   kubectl certrotation operate -n plane-a control-plane rotate-credentials-complete`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.operate(cmd.Context(), o, args[0], args[1]) },
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: p.completesConfigurations(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.operate(cmd.Context(), o, args[0], args[1]) },
 	}
 	cmd.Flags().BoolVar(&o.maintenance, "maintenance", false, "Ask for it in the next maintenance window, not at once.")
+	o.output = addObjectOutputFlags(cmd)
 	return cmd
 }
 
 func (p *plugin) operate(ctx context.Context, o *operateOptions, name, operation string) error {
 	if _, err := edition.ParseOperations(operation); err != nil {
+		return err
+	}
+	if err := o.output.validate(); err != nil {
 		return err
 	}
 	t, err := p.connect(name)
@@ -73,8 +81,14 @@ func (p *plugin) operate(ctx context.Context, o *operateOptions, name, operation
 	if err != nil {
 		return fmt.Errorf("encode the annotation: %w", err)
 	}
-	if _, err := configurations.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	asked, err := configurations.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
 		return fmt.Errorf("ask %s for %s: %w", t, operation, err)
+	}
+	if o.output.requested() {
+		kind := configv1alpha1.SchemeGroupVersion.WithKind("RotationConfiguration")
+		asked.SetGroupVersionKind(kind)
+		return o.output.print(p.Streams.Out, asked, identified(kind, name))
 	}
 	return printPhases(p.Streams.Out, t, cfg, operation)
 }

@@ -38,8 +38,9 @@ so the right to create certificaterotations/rotate is needed.`,
 
   # The same, for a program
   kubectl certrotation plan -n mtls-demo service-signer -o yaml`,
-		Args: named,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.plan(cmd.Context(), o, args[0]) },
+		Args:              named,
+		ValidArgsFunction: p.completesCertificates(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.plan(cmd.Context(), o, args[0]) },
 	}
 	cmd.Flags().BoolVar(&o.compromised, "compromised", false, "Plan for a key that must not be trusted any longer than needed.")
 	o.output = addOutputFlags(cmd)
@@ -60,8 +61,7 @@ func (p *plugin) plan(ctx context.Context, o *planOptions, name string) error {
 		return fail(verbRotate, t, err)
 	}
 	if o.output.requested() {
-		plan.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("RotationPlan"))
-		return o.output.print(p.Streams.Out, plan)
+		return o.output.printReply(p.Streams.Out, t, "RotationPlan", plan)
 	}
 	if err := writePlan(p.Streams.Out, p.screen(false), plan, p.Clock.Now()); err != nil || !o.compromised {
 		return err

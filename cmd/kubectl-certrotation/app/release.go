@@ -30,8 +30,9 @@ need the rights to get and patch each object.`,
 
   # One object, such as what was dropped from the configuration
   kubectl certrotation release -n openshift-etcd secret/etcd-client`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.release(cmd.Context(), o, args) },
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completesConfigurations(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.release(cmd.Context(), o, args) },
 	}
 	o.addFlags(cmd)
 	return cmd
@@ -74,7 +75,7 @@ func (p *plugin) release(ctx context.Context, o *consentOptions, args []string) 
 func (p *plugin) printReleased(o *consentOptions, t *target, objects []*consenting) error {
 	switch {
 	case o.output.requested():
-		return o.output.print(p.Streams.Out, &released{Namespace: t.namespace, Objects: objects})
+		return o.output.print(p.Streams.Out, &released{Namespace: t.namespace, Objects: objects}, identifiedAll(objects)...)
 	case len(objects) == 0:
 		_, err := fmt.Fprintln(p.Streams.Out, "No object consents.")
 		return err

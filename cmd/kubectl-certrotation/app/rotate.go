@@ -24,6 +24,7 @@ type rotateOptions struct {
 	wait        bool
 	timeout     time.Duration
 	dryRun      string
+	output      output
 }
 
 func (p *plugin) newRotate() *cobra.Command {
@@ -45,8 +46,9 @@ continues.`,
 
   # Reissue one leaf
   kubectl certrotation rotate -n mtls-demo service-server --wait --timeout 2m`,
-		Args: named,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.rotate(cmd.Context(), o, args[0]) },
+		Args:              named,
+		ValidArgsFunction: p.completesCertificates(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.rotate(cmd.Context(), o, args[0]) },
 	}
 	flags := cmd.Flags()
 	addReasonFlag(flags, &o.reason)
@@ -54,6 +56,7 @@ continues.`,
 	flags.BoolVar(&o.wait, "wait", false, "Wait until the rotation has ended, and show its progress.")
 	addTimeoutFlag(cmd, &o.timeout)
 	addDryRunFlag(flags, &o.dryRun)
+	o.output = addObjectOutputFlags(cmd)
 	return cmd
 }
 
@@ -67,6 +70,9 @@ func (o *rotateOptions) validate() error {
 	}
 	if o.dryRun == dryRunServer && o.wait {
 		return fmt.Errorf("--wait and --dry-run=server cannot be combined: a dry run starts nothing to wait for")
+	}
+	if err := checkWaitOutput(o.wait, o.output); err != nil {
+		return err
 	}
 	return checkTimeout(o.timeout)
 }
@@ -102,6 +108,9 @@ func (p *plugin) rotate(ctx context.Context, o *rotateOptions, name string) erro
 	plan, err := t.rotations().Rotate(ctx, name, request, opts)
 	if err != nil {
 		return fail(verbRotate, t, err)
+	}
+	if o.output.requested() {
+		return o.output.printReply(p.Streams.Out, t, "RotationPlan", plan)
 	}
 	p.printSummary(t, "rotation requested", plan, o.dryRun == "server")
 	if !o.wait {

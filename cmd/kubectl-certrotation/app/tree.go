@@ -44,7 +44,8 @@ certificaterotations and bundlestatuses are enough.`,
 
   # Everything, for a program
   kubectl certrotation tree -A -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: p.completesCertificates(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.tree(cmd.Context(), o, strings.Join(args, ""))
 		},

@@ -26,6 +26,7 @@ type waiveOptions struct {
 	until         string
 	withdraw      bool
 	dryRun        string
+	output        output
 }
 
 func (p *plugin) newWaive() *cobra.Command {
@@ -45,16 +46,18 @@ certificaterotations/waive.`,
 
   # It has come back from the repair
   kubectl certrotation waive -n mtls-demo service-signer --party clients --member client-b --reason "it is back" --withdraw`,
-		Args: named,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.waive(cmd.Context(), o, args[0]) },
+		Args:              named,
+		ValidArgsFunction: p.completesSigners(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.waive(cmd.Context(), o, args[0]) },
 	}
 	flags := cmd.Flags()
-	addMemberFlags(flags, &o.party, &o.member)
+	p.addMemberFlags(cmd, &o.party, &o.member)
 	addReasonFlag(flags, &o.reason)
 	flags.DurationVar(&o.lasts, "for", 0, "How long the waiver lasts, at most 720h.")
 	flags.StringVar(&o.until, "until", "", "When the waiver ends, in RFC 3339.")
 	flags.BoolVar(&o.withdraw, "withdraw", false, "End the waiver at once.")
 	addDryRunFlag(flags, &o.dryRun)
+	o.output = addObjectOutputFlags(cmd)
 	// The flags exist: they were added above.
 	_ = cmd.MarkFlagRequired("party")
 	_ = cmd.MarkFlagRequired("reason")
@@ -64,6 +67,9 @@ certificaterotations/waive.`,
 }
 
 func (p *plugin) waive(ctx context.Context, o *waiveOptions, name string) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
 	waiver, err := o.waiver(p.Clock.Now())
 	if err != nil {
 		return err
@@ -79,6 +85,9 @@ func (p *plugin) waive(ctx context.Context, o *waiveOptions, name string) error 
 	given, err := t.rotations().Waive(ctx, name, waiver, opts)
 	if err != nil {
 		return fail(verbWaive, t, err)
+	}
+	if o.output.requested() {
+		return o.output.printReply(p.Streams.Out, t, "Waiver", given)
 	}
 	who := oneLine(trust.MemberName(given.Party, given.Member))
 	if o.withdraw {
