@@ -128,7 +128,11 @@ gate: ## Run .ci/run in a fresh clone of HEAD, as continuous integration does; k
 	@clone="$$(mktemp -d)" && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone" && bash "$$clone/.ci/run"
 
 .PHONY: test-versions
-test-versions: test-older test-oldest-nodes ## Run test/versions on each older Kubernetes, and the rehearsal of docs/install.md on nodes of the oldest (root).
+test-versions: test-newest test-older test-oldest-nodes ## Run the tests on a control plane with the newest Kubernetes, test/versions on each older one, and the rehearsal of docs/install.md on nodes of the oldest (root).
+
+.PHONY: test-newest
+test-newest: tools build
+	@hack/test.sh planes
 
 .PHONY: test-older
 test-older: tools build
@@ -156,10 +160,10 @@ bench: tools build ## Run the benchmarks; prints the tables of docs/benchmarks.m
 
 # A year is drawn as somebody sees it who looks at a year, and the hours of a rotation of an etcd as its operator sees them.
 .PHONY: dashboard
-dashboard: ## Draw the dashboard over a simulated year, and over a rotation of it, into .local/dashboard.png and .local/dashboard-rotation.png (minutes).
+dashboard: ## Draw the dashboard over a simulated year, and over a rotation of it, into .local/dashboard.png and docs/dashboard.png.
 	@mkdir -p .local
 	@draw() { go -C hack/tools/prometheus run ./picture -dashboard '$(CURDIR)/manifests/dashboard/certrotation.json' "$$@"; }; \
-	draw -output '$(CURDIR)/.local/dashboard-rotation.png' -from 2026-06-01T08:30:00Z -for 4h; \
+	draw -output '$(CURDIR)/docs/dashboard.png' -from 2026-06-01T08:30:00Z -for 4h; \
 	draw -output '$(CURDIR)/.local/dashboard.png'
 
 ##@ Change

@@ -3,7 +3,7 @@
 
 // Command picture draws the dashboard over a part of the simulated year, so that it can be looked at without a Grafana.
 //
-//	picture -dashboard manifests/dashboard/certrotation.json -output .local/dashboard.png -from 2026-06-01T08:30:00Z -for 4h
+//	picture -dashboard manifests/dashboard/certrotation.json -output docs/dashboard.png -from 2026-06-01T08:30:00Z -for 4h
 package main
 
 import (
