@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/component-base/metrics"
 
 	"certrotation.dev/registry/injection"
@@ -64,6 +65,22 @@ func TestExpiryMetric(t *testing.T) {
 	got := expiries(t, m)
 	if _, shown := got[strconv.Itoa(mostTargets)]; len(got) != mostTargets || got["first"] != 100 || shown {
 		t.Errorf("%d series, the first %v", len(got), got["first"])
+	}
+}
+
+// TestExpiryOfRefusedTarget: a target that may have no bundle any more keeps its series until it changes.
+func TestExpiryOfRefusedTarget(t *testing.T) {
+	w, c := settled(t)
+	want := w.entries(guard)[0].Anchors[0].NotAfter
+	disagree(w)
+	w.look(c, guard)
+	if got := endOf(c.memory.get(guard).entries); !got.Equal(want) {
+		t.Errorf("it ends at %s, want %s", got, want)
+	}
+	w.edit(guard, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"edited": "true"}) })
+	w.look(c, guard)
+	if got := endOf(c.memory.get(guard).entries); !got.IsZero() {
+		t.Errorf("of a content that was never read it ends at %s", got)
 	}
 }
 
