@@ -130,7 +130,11 @@ gate: ## Run .ci/run in a fresh clone of HEAD, as continuous integration does; k
 	@clone="$$(mktemp -d)" && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone" && bash "$$clone/.ci/run"
 
 .PHONY: test-versions
-test-versions: test-older test-oldest-nodes ## Run test/versions on each older Kubernetes, and the rehearsal of docs/install.md on nodes of the oldest (root).
+test-versions: test-newest test-older test-oldest-nodes ## Run the tests on a control plane with the newest Kubernetes, test/versions on each older one, and the rehearsal of docs/install.md on nodes of the oldest (root).
+
+.PHONY: test-newest
+test-newest: tools build
+	@hack/test.sh planes
 
 .PHONY: test-older
 test-older: tools build

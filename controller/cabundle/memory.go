@@ -45,6 +45,15 @@ func (m *memory) update(t target, change func(s *state)) {
 	m.states[t] = s
 }
 
+// dropOutdated drops the entries of a target that may have others now: one that may have no bundle is not read.
+func (m *memory) dropOutdated(t target, version string) {
+	m.update(t, func(s *state) {
+		if s.version != version {
+			s.version, s.entries = "", nil
+		}
+	})
+}
+
 // forget drops a target that is gone or asks for nothing.
 func (m *memory) forget(t target) {
 	m.mu.Lock()

@@ -47,6 +47,7 @@ func (c *Controller) reconcileTarget(ctx context.Context, t target) error {
 		return nil
 	}
 	if d == nil {
+		c.memory.dropOutdated(t, object.GetResourceVersion())
 		c.report(t, object, held)
 		return nil
 	}

@@ -66,7 +66,7 @@ type stageCollector struct {
 	refusals *refusals
 	clock    clock.PassiveClock
 
-	stage, stageAge, blockers, blocked, problems, refused, expires, expirationDays, certificate, renewal *metrics.Desc
+	stage, stageAge, blockers, blocked, problems, refused, expires, expirationDays, certificate, renewal, anchor *metrics.Desc
 }
 
 var _ metrics.StableCollector = (*stageCollector)(nil)
@@ -87,6 +87,8 @@ func newStageCollector(r *reports, refused *refusals, c clock.PassiveClock) *sta
 			"When the certificate of a signer or leaf expires, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
 		renewal: desc("certrotation_certificate_renewal_timestamp_seconds",
 			"When the certificate of a signer or leaf is due for renewal, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
+		anchor: desc("certrotation_anchor_expiration_timestamp_seconds",
+			"When an anchor of a bundle expires, in seconds since 1970: of each slot the first.", "namespace", "trust_domain", "slot"),
 		blockers: desc("certrotation_rotation_blockers",
 			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
 		problems: desc("certrotation_object_problems",
@@ -104,7 +106,7 @@ func newStageCollector(r *reports, refused *refusals, c clock.PassiveClock) *sta
 // DescribeWithStability implements metrics.StableCollector.
 func (s *stageCollector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	for _, d := range []*metrics.Desc{
-		s.stage, s.stageAge, s.blockers, s.blocked, s.problems, s.refused, s.expires, s.expirationDays, s.certificate, s.renewal,
+		s.stage, s.stageAge, s.blockers, s.blocked, s.problems, s.refused, s.expires, s.expirationDays, s.certificate, s.renewal, s.anchor,
 	} {
 		ch <- d
 	}
@@ -142,6 +144,9 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 			if !c.due.IsZero() {
 				gauge(s.renewal, float64(c.due.Unix()), k.namespace, k.domain, c.name, c.role)
 			}
+		}
+		for slot, expires := range st.anchors {
+			gauge(s.anchor, float64(expires.Unix()), k.namespace, k.domain, string(slot))
 		}
 		if st.expires.IsZero() {
 			continue

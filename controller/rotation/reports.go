@@ -38,6 +38,8 @@ type status struct {
 	expires time.Time
 	// certificates are the signer's, if there is one, and the leaves'.
 	certificates []certificate
+	// anchors are the ends of the bundle's anchors: of each slot the first.
+	anchors map[trust.Slot]time.Time
 }
 
 type certificate struct {
@@ -57,7 +59,7 @@ func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	s := status{
 		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers),
 		wrong: wrongText(a), problems: len(a.Problems), waivers: trust.WaiversInForce(d, now),
-		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a),
+		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a), anchors: anchorsOf(a),
 	}
 	s.unadopted = slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonNotAdopted })
 	if d.Signer.Active != nil {
@@ -103,6 +105,18 @@ func certificatesOf(d *trust.Domain, a *trust.Assessment) []certificate {
 			c.due = time.Time{}
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+// anchorsOf returns when the first anchor of each slot expires.
+func anchorsOf(a *trust.Assessment) map[trust.Slot]time.Time {
+	out := map[trust.Slot]time.Time{}
+	for i := range a.Anchors {
+		anchor := &a.Anchors[i]
+		if first, known := out[anchor.Slot]; !known || anchor.Certificate.NotAfter.Before(first) {
+			out[anchor.Slot] = anchor.Certificate.NotAfter
+		}
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
@@ -83,6 +84,41 @@ func TestCertificateMetrics(t *testing.T) {
 	d.Leaves[0].Certificate.NotAfter = d.Signer.Active.NotAfter
 	if got := certificatesOf(d, trust.Assess(d, w.clock.Now()))[1]; !got.due.IsZero() {
 		t.Errorf("a leaf that ends with its signer is to be renewed at %s", got.due)
+	}
+}
+
+// TestAnchorMetrics: of each slot the anchor that expires first, and nothing of a slot that is empty again.
+func TestAnchorMetrics(t *testing.T) {
+	w, c := settled(t)
+	for _, when := range []string{"at rest", "in a rotation", "at rest again"} {
+		d := w.domain()
+		a := trust.Assess(d, w.clock.Now())
+		want := map[string]float64{}
+		for _, anchor := range a.Anchors {
+			want[fmt.Sprintf("namespace=demo slot=%s trust_domain=web", anchor.Slot)] = float64(anchor.Certificate.NotAfter.Unix())
+		}
+		if in := when == "in a rotation"; in != (len(want) > 1) || len(want) != len(a.Anchors) {
+			t.Fatalf("%s the bundle has the anchors %v", when, want)
+		}
+		if diff := cmp.Diff(want, shown(t, c.reported, w.clock, "certrotation_anchor_expiration_timestamp_seconds")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		if when == "at rest" {
+			requestRotation(w)
+			for range 6 {
+				if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			continue
+		}
+		w.settle(c)
+	}
+	now := w.clock.Now()
+	first, last := pki.Certificate{NotAfter: now}, pki.Certificate{NotAfter: now.Add(time.Hour)}
+	got := anchorsOf(&trust.Assessment{Anchors: []trust.AnchorAssessment{{Certificate: &last}, {Certificate: &first}}})
+	if diff := cmp.Diff(map[trust.Slot]time.Time{"": now}, got); diff != "" {
+		t.Errorf("two of a slot (-want +got):\n%s", diff)
 	}
 }
 

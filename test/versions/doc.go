@@ -6,7 +6,7 @@
 // review requests. It completes a rotation. What this Kubernetes does not serve must stop nothing else. The control
 // plane and kubectl are of that version; etcd is the newest.
 //
-// `make test` runs it on the oldest version, `make test-versions` on each version with a module in hack/tools. The
+// `make test-all` runs it on the oldest version, `make test-versions` on each version with a module in hack/tools. The
 // environment variable CERTROTATION_KUBERNETES names the version. With the same variable, test/e2e/pods tests an
 // installation as pods on nodes of an older version.
 package versions

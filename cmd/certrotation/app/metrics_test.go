@@ -5,6 +5,7 @@ package app
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,13 @@ import (
 	"certrotation.dev/controller/agent"
 	"certrotation.dev/controller/cabundle"
 	"certrotation.dev/controller/copies"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/controller/etcdhealth"
+	"certrotation.dev/controller/evidence"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/controller/secrets"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/registry/view/projection"
@@ -34,7 +38,7 @@ import (
 var boundedLabels = map[string]string{
 	"namespace":    "those with a configuration, in which the cluster's owner has opted in",
 	"trust_domain": "128 of a namespace at most",
-	"name":         "64 certificates of a trust domain at most",
+	"name":         "64 certificates of a trust domain and 256 objects with a CA bundle at most",
 	"role":         "signer and leaf",
 	"stage":        "five stages",
 	"kind":         "the kinds of actions, those that have a CA bundle, RotationConfiguration, and those of workloads that are restarted",
@@ -49,6 +53,9 @@ var boundedLabels = map[string]string{
 	"reason":       "reasons of blockers, constants",
 	"condition":    "types of conditions, constants",
 	"source":       "what is read, constants",
+	"slot":         "slots of a signer, constants",
+	"cause":        "of failed connections, constants",
+	"action":       "steps of the library, constants",
 }
 
 // described collects the descriptions of registered metrics.
@@ -60,8 +67,8 @@ type described struct {
 
 // description of a metric. A metric that is collected at the scrape is a gauge.
 type description struct {
-	name, kind string
-	labels     []string
+	name, kind, help string
+	labels           []string
 }
 
 func (d *described) MustRegister(all ...metrics.Registerable) {
@@ -92,7 +99,7 @@ func (d *described) CustomMustRegister(all ...metrics.StableCollector) {
 	}
 }
 
-var variable = regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
+var variable = regexp.MustCompile(`fqName: "([^"]*)", help: ("(?:[^"\\]|\\.)*").*variableLabels: \{([^}]*)\}`)
 
 func (d *described) add(kind string, describe func(chan<- *prometheus.Desc)) {
 	ch := make(chan *prometheus.Desc)
@@ -104,9 +111,13 @@ func (d *described) add(kind string, describe func(chan<- *prometheus.Desc)) {
 		parts := variable.FindStringSubmatch(desc.String())
 		if parts == nil {
 			// No known label equals the whole description, so TestMetricsHaveBoundedLabels fails.
-			parts = []string{"", "", desc.String()}
+			parts = []string{"", `""`, "", desc.String()}
 		}
-		d.all = append(d.all, description{parts[1], kind, strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' })})
+		help, err := strconv.Unquote(parts[2])
+		if err != nil {
+			panic(err)
+		}
+		d.all = append(d.all, description{parts[1], kind, help, strings.FieldsFunc(parts[3], func(r rune) bool { return r == ',' })})
 	}
 }
 
@@ -147,6 +158,9 @@ func ofThePrograms(t *testing.T) []description {
 	must(t, err)
 
 	agent.New(agent.Config{}, d)
+	dial.NewFailures().Register(d)
+	evidence.NewWaits().Register(d)
+	secrets.NewMetrics(d)
 	return d.all
 }
 

@@ -94,3 +94,13 @@ func (d *domain) addLeaf(name string, p policy, age time.Duration) {
 		}
 	}
 }
+
+// nextExpires is when the next CA expires, zero while there is none: from the begin of a rotation until the CA is active.
+func (d *domain) nextExpires(at time.Duration) time.Duration {
+	for i := range d.rotations {
+		if r := &d.rotations[i]; r.begin <= at && at < r.endOf("Reissuing") {
+			return r.begin + d.signerValidity
+		}
+	}
+	return 0
+}

@@ -24,6 +24,9 @@ func (y *Year) controllerSeries() {
 		for _, kind := range []string{"APIService", "ClusterTrustBundle", "CustomResourceDefinition", "MutatingWebhookConfiguration", "RotationConfiguration", "ValidatingWebhookConfiguration"} {
 			y.add(t, "certrotation_cabundle_targets_held", y.leading(t, always(0)), "kind", kind)
 		}
+		y.add(t, "certrotation_cabundle_expiration_timestamp_seconds", y.leading(t, func(at time.Duration, _ life) (float64, bool) {
+			return unix(y.domain("certrotation").certificates[0].at(at).expires), true
+		}), "kind", "APIService", "name", "v1alpha1.certrotation.dev")
 		y.add(t, "certrotation_workload_restarts_held", y.leading(t, always(0)), "namespace", "shop")
 		y.addHistogram(t, "certrotation_action_duration_seconds", spread(exponential(0.001, 2, 15), 0.012, 0.5),
 			y.leading(t, rate(1.0/3600)), "kind", "IssueLeaf")
@@ -66,6 +69,14 @@ func (y *Year) domainSeries(t *target, d *domain) {
 	})
 	for _, name := range []string{"certrotation_object_problems", "certrotation_rotation_refused_writes"} {
 		show(name, func(state, time.Duration) float64 { return 0 })
+	}
+	for slot, expires := range map[string]func(time.Duration) time.Duration{
+		"active": func(at time.Duration) time.Duration { return d.certificates[0].at(at).expires },
+		"next":   d.nextExpires,
+	} {
+		y.add(t, "certrotation_anchor_expiration_timestamp_seconds", y.leading(t, func(at time.Duration, _ life) (float64, bool) {
+			return unix(expires(at)), expires(at) != 0
+		}), "namespace", d.namespace, "trust_domain", d.name, "slot", slot)
 	}
 	for i := range d.certificates {
 		y.certificateSeries(t, d, &d.certificates[i])
