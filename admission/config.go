@@ -47,7 +47,7 @@ type Inventory interface {
 type Config struct {
 	// Inventory is the shared view. Required.
 	Inventory Inventory
-	// Client reads Namespaces, to detect one that is being deleted. Required.
+	// Client reads Namespaces, to detect one that is being deleted. If nil, none is.
 	Client kubernetes.Interface
 	// Clock tells the time at which an edit is judged. Defaults to the system clock.
 	Clock clock.PassiveClock
@@ -76,9 +76,6 @@ type Handler struct {
 func New(cfg Config) (*Handler, error) {
 	if cfg.Inventory == nil {
 		return nil, errors.New("admission: Inventory is required")
-	}
-	if cfg.Client == nil {
-		return nil, errors.New("admission: Client is required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}

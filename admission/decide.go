@@ -112,6 +112,9 @@ func (h *Handler) readLive(ctx context.Context, namespace string) (*state, error
 // and only before a deletion is denied. The namespace controller is allowed by its user name, but in some clusters
 // kube-controller-manager uses one identity for everything.
 func (h *Handler) terminating(ctx context.Context, namespace string) bool {
+	if h.client == nil {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
 	defer cancel()
 	ns, err := h.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
