@@ -24,8 +24,8 @@ import (
 	typed "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
 )
 
-// Run executes one command line and returns the exit code: 0, 1 for a failure, or 130 when ctx was cancelled, as
-// shells report an interrupt.
+// Run executes one command line and returns the exit code: 0, 1 for a failure, the code of an exitError, or 130 when
+// ctx was cancelled, as shells report an interrupt.
 func Run(ctx context.Context, config Config, args []string) int {
 	cmd := NewCommand(config) //nolint:contextcheck // cobra hands the context over in ExecuteContext
 	cmd.SetArgs(args)
@@ -40,6 +40,9 @@ func Run(ctx context.Context, config Config, args []string) int {
 	fmt.Fprintln(config.Streams.ErrOut, "error: "+explain(err))
 	if ctx.Err() != nil {
 		return 130
+	}
+	if own, ok := errors.AsType[*exitError](err); ok {
+		return own.code
 	}
 	return 1
 }
@@ -72,7 +75,7 @@ func NewCommand(config Config) *cobra.Command {
 	addVerbosity(root)
 	root.AddCommand(
 		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
-		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
+		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(), p.newCheck(),
 	)
 	return root
 }
