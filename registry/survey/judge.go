@@ -92,11 +92,7 @@ func (s *Survey) severityOfExpired(c *pki.Certificate) Severity {
 }
 
 func insecure(algorithm x509.SignatureAlgorithm) bool {
-	switch algorithm {
-	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1:
-		return true
-	}
-	return false
+	return slices.Contains([]x509.SignatureAlgorithm{x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1}, algorithm)
 }
 
 func (s *Survey) judgeNames(p *presented) {

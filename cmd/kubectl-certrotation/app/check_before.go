@@ -111,9 +111,10 @@ func (e *objectEdit) with(s *inventory.Sources) *inventory.Sources {
 		return s.WithSecret(e.name, secretOf(e.is))
 	case trust.ConfigMapKind:
 		return s.WithConfigMap(e.name, configMapOf(e.is))
+	default:
+		cfg, _ := e.is.(*configv1alpha1.RotationConfiguration)
+		return s.WithConfiguration(e.name, cfg)
 	}
-	cfg, _ := e.is.(*configv1alpha1.RotationConfiguration)
-	return s.WithConfiguration(e.name, cfg)
 }
 
 // judge returns why the guard denies the edit, and the sources after it.

@@ -32,6 +32,11 @@ spec:
       verifies: {leaves: [server]}
       members: [a]
       evidence: {kind: acknowledgement}
+    - name: servers
+      verifies: {nothing: true}
+      presents: [server]
+      members: [b]
+      evidence: {kind: acknowledgement}
 `
 
 // checkedDomain is a trust domain in files.
@@ -44,7 +49,7 @@ type checkedDomain struct {
 
 func newCheckedDomain(t testing.TB) *checkedDomain {
 	t.Helper()
-	d := &checkedDomain{ca: makeCA(t, "signer"), next: makeCA(t, "signer"), configuration: checkedConfiguration}
+	d := &checkedDomain{ca: makeCA(t, "signer"), next: makeCA(t, "signer@2"), configuration: checkedConfiguration}
 	leaf := makeCertificate(t, d.ca, "server", ofServer("server.demo.svc"))
 	d.signer = checkedSecret("demo", "signer", d.ca.cert, d.ca.keyPEM)
 	d.server = checkedSecret("demo", "server", leaf.cert, leaf.keyPEM, d.ca)

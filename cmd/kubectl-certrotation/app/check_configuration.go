@@ -70,8 +70,7 @@ func configured(in *checkReader, findings []survey.Finding, now time.Time) []sur
 // warnings.
 func (c *checkedObjects) problem(p *trust.Problem, namespace string) survey.Finding {
 	severity := survey.Error
-	switch p.Reason {
-	case trust.ReasonMissing, trust.ReasonNotAdopted, trust.ReasonUnreadBlock, inventory.ReasonNodesUnknown:
+	if slices.Contains([]trust.Reason{trust.ReasonMissing, trust.ReasonNotAdopted, trust.ReasonUnreadBlock, inventory.ReasonNodesUnknown}, p.Reason) {
 		severity = survey.Warning
 	}
 	kind, name, _ := strings.Cut(p.Object, "/")

@@ -35,7 +35,7 @@ type made struct {
 
 var checkSerial int64
 
-// make signs a certificate by another, by itself without one. edit changes the template.
+// makeCertificate signs a certificate by another, by itself without one. edit changes the template.
 func makeCertificate(t testing.TB, signer *made, name string, edit func(*x509.Certificate)) *made {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -99,7 +99,7 @@ func ofClient(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.Ext
 
 func weakRSA(t testing.TB) crypto.Signer {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // the fault to find
+	key, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func checkedMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// tlsSecret has a ca.crt with the CAs, none without.
+// checkedSecret has a ca.crt with the CAs, none without.
 func checkedSecret(namespace, name string, cert, key []byte, cas ...*made) *corev1.Secret {
 	data := map[string][]byte{"tls.crt": cert, "tls.key": key}
 	if len(cas) > 0 {

@@ -6,6 +6,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -181,9 +182,7 @@ func (r *checkReader) configMap(file string, data []byte) error {
 	at, name := r.keep(file, trust.ConfigMapKind, &cm.ObjectMeta)
 	r.objects.configMaps[name] = cm
 	values := map[string][]byte{}
-	for key, value := range cm.BinaryData {
-		values[key] = value
-	}
+	maps.Copy(values, cm.BinaryData)
 	for key, value := range cm.Data {
 		values[key] = []byte(value)
 	}
@@ -219,7 +218,7 @@ func (r *checkReader) kubeconfig(file string, data []byte) error {
 	return nil
 }
 
-// service is the name and namespace of a server that the API server calls.
+// serverBundle adds the caBundle of a Service that the API server calls.
 func (r *checkReader) serverBundle(at survey.Place, bundle []byte, name, namespace string) {
 	server := ""
 	if name != "" {
