@@ -84,7 +84,7 @@ func (s *Survey) severityOfExpired(c *pki.Certificate) Severity {
 		}
 	}
 	for _, b := range s.bundles {
-		if len(b.anchors) == 1 && b.anchors[0] == c {
+		if b.Object != "" && len(b.anchors) == 1 && b.anchors[0] == c {
 			return Error
 		}
 	}

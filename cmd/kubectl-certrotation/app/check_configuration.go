@@ -4,11 +4,13 @@
 package app
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/survey"
@@ -26,9 +28,9 @@ func (c *checkedObjects) namespaces() []string {
 	return slices.Compact(out)
 }
 
-// sources are the objects of a namespace as the guard reads them.
+// sources are the objects of a namespace as the guard reads them. Nodes are in no file, so leaves of nodes are unknown.
 func (c *checkedObjects) sources(namespace string) *inventory.Sources {
-	out := &inventory.Sources{Namespace: namespace, NodesUnknown: true}
+	out := &inventory.Sources{Namespace: cmp.Or(namespace, metav1.NamespaceDefault)}
 	for name, object := range c.secrets {
 		if name.Namespace == namespace {
 			out = out.WithSecret(name.Name, object)
@@ -70,7 +72,7 @@ func configured(in *checkReader, findings []survey.Finding, now time.Time) []sur
 // warnings.
 func (c *checkedObjects) problem(p *trust.Problem, namespace string) survey.Finding {
 	severity := survey.Error
-	if slices.Contains([]trust.Reason{trust.ReasonMissing, trust.ReasonNotAdopted, trust.ReasonUnreadBlock, inventory.ReasonNodesUnknown}, p.Reason) {
+	if slices.Contains([]trust.Reason{trust.ReasonMissing, trust.ReasonNotAdopted, trust.ReasonUnreadBlock}, p.Reason) {
 		severity = survey.Warning
 	}
 	kind, name, _ := strings.Cut(p.Object, "/")

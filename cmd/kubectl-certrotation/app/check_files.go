@@ -44,9 +44,11 @@ func newCheckReader(into *survey.Survey, stdin io.Reader) *checkReader {
 }
 
 func (r *checkReader) problem(format string, args ...any) {
+	text := clean(fmt.Sprintf(format, args...))
 	switch {
+	case slices.Contains(r.problems, text):
 	case len(r.problems) < maxCheckedProblems:
-		r.problems = append(r.problems, clean(fmt.Sprintf(format, args...)))
+		r.problems = append(r.problems, text)
 	case len(r.problems) == maxCheckedProblems:
 		r.problems = append(r.problems, "and more files cannot be read")
 	}
@@ -61,7 +63,7 @@ func (r *checkReader) readNamed(name string) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		r.problem("%s cannot be read: %v", oneLine(name), reasonOf(err))
+		r.problem("cannot read %s: %v", oneLine(name), reasonOf(err))
 	case info.IsDir():
 		r.directory(name, 0)
 	default:
@@ -85,7 +87,7 @@ func (r *checkReader) directory(name string, depth int) {
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		r.problem("%s cannot be read: %v", oneLine(name), reasonOf(err))
+		r.problem("cannot read %s: %v", oneLine(name), reasonOf(err))
 		return
 	}
 	for _, entry := range entries {
@@ -109,7 +111,7 @@ func (r *checkReader) file(name string, named bool) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		r.problem("%s cannot be read: %v", oneLine(name), reasonOf(err))
+		r.problem("cannot read %s: %v", oneLine(name), reasonOf(err))
 		return
 	}
 	defer file.Close()
@@ -127,7 +129,7 @@ func (r *checkReader) content(name string, from io.Reader, named bool) {
 	data, err := io.ReadAll(io.LimitReader(from, maxCheckedBytes+1))
 	switch {
 	case err != nil:
-		r.problem("%s cannot be read: %v", oneLine(name), reasonOf(err))
+		r.problem("cannot read %s: %v", oneLine(name), reasonOf(err))
 	case len(data) > maxCheckedBytes:
 		r.problem("%s has more than %d MiB", oneLine(name), maxCheckedBytes>>20)
 	case isCertificateFile(name) || !isObjectFile(name) && bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN ")):

@@ -62,6 +62,10 @@ func (r *checkReader) manifest(file string, data []byte) {
 		}
 		converted, err := document.ToJSON(text, maxCheckedBytes)
 		if err != nil {
+			if isTemplate(text) {
+				r.problem("%s %s", oneLine(file), notRendered)
+				continue
+			}
 			r.problem("%s, document %d, %s", oneLine(file), i+1, unreadable(text, err))
 			continue
 		}
@@ -80,10 +84,14 @@ func isBlank(text []byte) bool {
 
 var lineNumber = regexp.MustCompile(`line \d+`)
 
+const notRendered = "is a template: render it first, for example with helm template"
+
+func isTemplate(text []byte) bool { return bytes.Contains(text, []byte("{{")) }
+
 // unreadable says why a document cannot be read, and quotes nothing of it.
 func unreadable(text []byte, err error) string {
-	if bytes.Contains(text, []byte("{{")) {
-		return "is a template: render it first, for example with helm template"
+	if isTemplate(text) {
+		return notRendered
 	}
 	reason := "is neither YAML nor JSON"
 	for part, say := range map[string]string{
@@ -196,6 +204,9 @@ func (r *checkReader) configuration(file string, data []byte) error {
 		return err
 	}
 	_, name := r.keep(file, inventory.ConfigurationKind, &cfg.ObjectMeta)
+	if cfg.Namespace == "" {
+		cfg.Namespace = metav1.NamespaceDefault // What applies it names another one.
+	}
 	r.objects.configurations[name] = cfg
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"certrotation.dev/registry/display"
 	"certrotation.dev/registry/survey"
 )
 
@@ -22,12 +23,15 @@ type checkReport struct {
 	Files        int              `json:"files"`
 }
 
+// maxCheckedText bounds each text of a finding, in bytes.
+const maxCheckedText = 1 << 10
+
 // newCheckReport makes text of certificates and files visible, so that it cannot act on a terminal.
 func newCheckReport(in *checkReader, findings []survey.Finding) *checkReport {
 	out := &checkReport{Findings: []survey.Finding{}, Certificates: in.survey.Certificates(), Files: in.files}
 	for _, f := range findings {
 		for _, text := range []*string{&f.File, &f.Object, &f.Namespace, &f.Key, &f.Message, &f.Next} {
-			*text = oneLine(*text)
+			*text = display.Shorten(oneLine(*text), maxCheckedText, "...")
 		}
 		if f.Severity == survey.Error {
 			out.Errors++
