@@ -82,7 +82,7 @@ func NewCommand(config Config) *cobra.Command {
 		p.newDoctor(), p.newStatus(), p.newTree(), p.newReport(), p.newHistory(), p.newPlan(), p.newRotate(), p.newWait(),
 		p.newAbort(), p.newAcknowledge(), p.newWaive(),
 		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
-		p.newVersion(),
+		p.newCheck(), p.newVersion(),
 	)
 	return root
 }
