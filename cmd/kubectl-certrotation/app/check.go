@@ -4,6 +4,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,7 +48,7 @@ Exit codes: 0 without findings of --fail-on, 1 with such findings, 2 if somethin
   # A pull request
   kubectl certrotation check -f after/ --before before/ -o sarif`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return p.check(o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.check(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory to check; - is standard input")
@@ -72,7 +73,7 @@ func (o *checkOptions) validate() error {
 	return nil
 }
 
-func (p *plugin) check(o *checkOptions) error {
+func (p *plugin) check(ctx context.Context, o *checkOptions) error {
 	if err := o.validate(); err != nil {
 		return &exitError{exitBadInput, err}
 	}
@@ -88,7 +89,11 @@ func (p *plugin) check(o *checkOptions) error {
 		before := newCheckReader(survey.New(now, o.within), p.Streams.In)
 		before.readNamed(o.before)
 		problems = append(problems, before.problems...)
-		findings = append(findings, denied(before, in, now)...)
+		refused, err := denied(ctx, before, in, p.Clock)
+		if err != nil {
+			return &exitError{exitBadInput, err}
+		}
+		findings = append(findings, refused...)
 	}
 	survey.Sort(findings)
 	report := newCheckReport(in, findings)

@@ -5,14 +5,19 @@ package app
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
+	"certrotation.dev/admission"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/survey"
 	"certrotation.dev/registry/trust"
@@ -24,10 +29,6 @@ const deniedKind survey.Kind = "Denied"
 
 // object is a Secret, ConfigMap or configuration, nil if it does not exist.
 type object metav1.Object
-
-func metaOf(o object) *metav1.ObjectMeta {
-	return &metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
-}
 
 // objectEdit is a change of one object.
 type objectEdit struct {
@@ -46,23 +47,88 @@ func (e *objectEdit) rank() int {
 }
 
 // denied returns what the guard denies of a change. Each edit is judged after the allowed ones before it.
-func denied(before, after *checkReader, now time.Time) []survey.Finding {
-	var out []survey.Finding
+func denied(ctx context.Context, before, after *checkReader, now clock.PassiveClock) ([]survey.Finding, error) {
+	view := fileView{}
 	for _, namespace := range before.objects.namespaces() {
-		sources := before.objects.sources(namespace)
+		view[namespace] = before.objects.sources(namespace)
+	}
+	guard, err := admission.New(admission.Config{Inventory: view, Clock: now})
+	if err != nil {
+		return nil, err
+	}
+	var out []survey.Finding
+	for namespace := range view {
 		for _, e := range editsOf(&before.objects, &after.objects, namespace) {
+			request, err := e.request(namespace)
+			if err != nil {
+				return nil, err
+			}
+			status, err := guard.Judge(ctx, request)
+			if err != nil {
+				return nil, fmt.Errorf("judge the edit of %s/%s in namespace %s: %w", e.kind, e.name, namespace, err)
+			}
+			if status == nil {
+				view[namespace] = e.with(view[namespace])
+				continue
+			}
 			file := cmp.Or(after.objects.files[e.key(namespace)], before.objects.files[e.key(namespace)])
-			refused, edited := e.judge(sources, now)
-			if len(refused) == 0 {
-				sources = edited
-			}
-			for _, f := range refused {
-				f.Kind, f.Severity, f.Place = deniedKind, survey.Error, survey.Place{File: file, Object: string(e.kind) + "/" + e.name, Namespace: namespace}
-				out = append(out, f)
-			}
+			out = append(out, findingsOf(status, survey.Place{File: file, Object: string(e.kind) + "/" + e.name, Namespace: namespace})...)
 		}
 	}
+	return out, nil
+}
+
+// findingsOf has one finding for each cause of a denial, which ends with the safe way.
+func findingsOf(denial *metav1.Status, at survey.Place) []survey.Finding {
+	var out []survey.Finding
+	for _, cause := range denial.Details.Causes {
+		message, way, _ := strings.Cut(cause.Message, " Safe way: ")
+		out = append(out, survey.Finding{Kind: deniedKind, Severity: survey.Error, Place: at, Message: message, Next: cmp.Or(strings.TrimSuffix(way, "."), "correct it, and check again")})
+	}
 	return out
+}
+
+// fileView shows the guard the objects of files, by namespace.
+type fileView map[string]*inventory.Sources
+
+func (v fileView) HasSynced() bool                        { return true }
+func (v fileView) Managed(namespace string) bool          { return v[namespace] != nil }
+func (v fileView) Await(context.Context, string) error    { return nil }
+func (v fileView) Sources(name string) *inventory.Sources { return v[name] }
+
+func (v fileView) Namespace(name string) *inventory.Namespace { return inventory.Build(v[name]) }
+
+func (v fileView) Live(_ context.Context, name string) (*inventory.Sources, error) {
+	return v[name], nil
+}
+
+// resources of the kinds that the guard judges.
+var resources = map[trust.ObjectKind]metav1.GroupVersionResource{
+	trust.SecretKind:            {Version: "v1", Resource: "secrets"},
+	trust.ConfigMapKind:         {Version: "v1", Resource: "configmaps"},
+	inventory.ConfigurationKind: {Group: configv1alpha1.GroupName, Version: "v1alpha1", Resource: "rotationconfigurations"},
+}
+
+// request is the question that kube-apiserver asks the webhook about the edit.
+func (e *objectEdit) request(namespace string) (*admissionv1.AdmissionRequest, error) {
+	out := &admissionv1.AdmissionRequest{Resource: resources[e.kind], Namespace: namespace, Name: e.name, Operation: admissionv1.Update}
+	for to, o := range map[*[]byte]object{&out.OldObject.Raw: e.was, &out.Object.Raw: e.is} {
+		if o == nil {
+			continue
+		}
+		data, err := json.Marshal(o)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s/%s: %w", e.kind, e.name, err)
+		}
+		*to = data
+	}
+	switch {
+	case e.was == nil:
+		out.Operation = admissionv1.Create
+	case e.is == nil:
+		out.Operation = admissionv1.Delete
+	}
+	return out, nil
 }
 
 func (e *objectEdit) key(namespace string) checkedKey {
@@ -115,60 +181,4 @@ func (e *objectEdit) with(s *inventory.Sources) *inventory.Sources {
 		cfg, _ := e.is.(*configv1alpha1.RotationConfiguration)
 		return s.WithConfiguration(e.name, cfg)
 	}
-}
-
-// judge returns why the guard denies the edit, and the sources after it.
-func (e *objectEdit) judge(s *inventory.Sources, now time.Time) ([]survey.Finding, *inventory.Sources) {
-	before, edited := inventory.Build(s), e.with(s)
-	if e.kind == inventory.ConfigurationKind {
-		after := inventory.Build(edited)
-		var out []survey.Finding
-		for i := range after.Problems {
-			if p := &after.Problems[i]; !slices.Contains(before.Problems, *p) {
-				out = append(out, survey.Finding{Message: p.String(), Next: "correct the configuration"})
-			}
-		}
-		if len(out) > 0 {
-			return out, edited
-		}
-		return findingsOf(trust.JudgeConfiguration(e.name, before.Configured(), after.Configured(), now).Violations), edited
-	}
-	claim, ok := claimOf(before, e.kind, e.was, e.is)
-	if !ok {
-		return nil, edited
-	}
-	return findingsOf(e.violations(claim, before, before.Edited(edited, claim), now)), edited
-}
-
-func (e *objectEdit) violations(claim inventory.Claim, before, after *inventory.Namespace, now time.Time) []trust.Violation {
-	if claim.Kind == inventory.ClaimAggregate {
-		for i, was := range before.Aggregates {
-			if i < len(after.Aggregates) && (was.Secret.Name == e.name || was.ConfigMap.Name == e.name) {
-				return trust.JudgeAggregate(was, after.Aggregates[i], before.Domains, now)
-			}
-		}
-		return nil
-	}
-	was, is := before.Domain(claim.Domain), after.Domain(claim.Domain)
-	if was == nil || is == nil {
-		return nil
-	}
-	found := trust.Judge(was, is, now)
-	if claim.Kind == inventory.ClaimLeaf && e.is != nil {
-		found = append(found, trust.JudgeUncounted(was, is, e.name, now)...)
-	}
-	return found
-}
-
-func findingsOf(violations []trust.Violation) []survey.Finding {
-	var out []survey.Finding
-	for i := range violations {
-		v := &violations[i]
-		message := string(v.Invariant) + ": " + v.Message
-		if len(v.Affected) > 0 {
-			message += " (affects " + strings.Join(v.Affected, ", ") + ")"
-		}
-		out = append(out, survey.Finding{Message: message, Next: v.SafeWay})
-	}
-	return out
 }

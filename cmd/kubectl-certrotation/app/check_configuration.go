@@ -92,20 +92,6 @@ func sameFault(known, f *survey.Finding) bool {
 		f.Kind == survey.Kind(trust.ReasonUnreadBlock) && known.Kind == survey.UnreadableCertificate
 }
 
-// claimOf returns the claim of an object, and false if no configuration has its consent.
-func claimOf(n *inventory.Namespace, kind trust.ObjectKind, was, is object) (inventory.Claim, bool) {
-	labels := is
-	if labels == nil {
-		labels = was
-	}
-	claim, ok := n.ClaimEdition(kind, labels.GetName(), metaOf(labels))
-	if !ok || claim.Kind == inventory.ClaimCopy {
-		return claim, false
-	}
-	return claim, was != nil && trust.Consents(was.GetAnnotations(), claim.Configuration) ||
-		is != nil && trust.Consents(is.GetAnnotations(), claim.Configuration)
-}
-
 // secretOf and configMapOf are nil for nil.
 func secretOf(o object) *corev1.Secret { secret, _ := o.(*corev1.Secret); return secret }
 
