@@ -22,6 +22,7 @@ const exitBadInput = 2
 type checkOptions struct {
 	files          []string
 	before         string
+	server         bool
 	within         time.Duration
 	output, failOn string
 }
@@ -36,7 +37,8 @@ Files are Kubernetes objects in YAML or JSON, kubeconfigs, and certificates and 
 with all below. With a RotationConfiguration among the objects, its problems are found too.
 
 With --before, what the guard would deny of the change is found: of ConfigMaps first, then of Secrets, then of deletions.
-Evidence is not in files, so what needs evidence counts as not proven.
+Evidence is not in files, so what needs evidence counts as not proven. With --server, the guard of the cluster is asked:
+each object is applied as a dry run.
 
 Exit codes: 0 without findings of --fail-on, 1 with such findings, 2 if something could not be read.`,
 		Example: `  # What a directory of manifests or kubeadm's /etc/kubernetes has
@@ -44,6 +46,9 @@ Exit codes: 0 without findings of --fail-on, 1 with such findings, 2 if somethin
 
   # A namespace
   kubectl get secrets,configmaps -n demo -o yaml | kubectl certrotation check -f -
+
+  # Against a cluster, without a change of it
+  kubectl certrotation check -f manifests/ --server
 
   # A pull request
   kubectl certrotation check -f after/ --before before/ -o sarif`,
@@ -53,6 +58,7 @@ Exit codes: 0 without findings of --fail-on, 1 with such findings, 2 if somethin
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory to check; - is standard input")
 	flags.StringVar(&o.before, "before", "", "file or directory with the same objects before a change")
+	flags.BoolVar(&o.server, "server", false, "ask the guard of the cluster, by a server-side apply of each object as a dry run")
 	flags.DurationVar(&o.within, "within", 14*24*time.Hour, "warn of certificates that expire within this time")
 	flags.StringVarP(&o.output, "output", "o", "text", "text, json, sarif or junit")
 	flags.StringVar(&o.failOn, "fail-on", string(survey.Error), "severity that makes the command fail: error or warning")
@@ -90,6 +96,13 @@ func (p *plugin) check(ctx context.Context, o *checkOptions) error {
 		before.readNamed(o.before)
 		problems = append(problems, before.problems...)
 		refused, err := denied(ctx, before, in, p.Clock)
+		if err != nil {
+			return &exitError{exitBadInput, err}
+		}
+		findings = append(findings, refused...)
+	}
+	if o.server {
+		refused, err := p.deniedByServer(ctx, in)
 		if err != nil {
 			return &exitError{exitBadInput, err}
 		}

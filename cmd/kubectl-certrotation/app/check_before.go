@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -103,7 +104,7 @@ func (v fileView) Live(_ context.Context, name string) (*inventory.Sources, erro
 }
 
 // resources of the kinds that the guard judges.
-var resources = map[trust.ObjectKind]metav1.GroupVersionResource{
+var resources = map[trust.ObjectKind]schema.GroupVersionResource{
 	trust.SecretKind:            {Version: "v1", Resource: "secrets"},
 	trust.ConfigMapKind:         {Version: "v1", Resource: "configmaps"},
 	inventory.ConfigurationKind: {Group: configv1alpha1.GroupName, Version: "v1alpha1", Resource: "rotationconfigurations"},
@@ -111,7 +112,7 @@ var resources = map[trust.ObjectKind]metav1.GroupVersionResource{
 
 // request is the question that kube-apiserver asks the webhook about the edit.
 func (e *objectEdit) request(namespace string) (*admissionv1.AdmissionRequest, error) {
-	out := &admissionv1.AdmissionRequest{Resource: resources[e.kind], Namespace: namespace, Name: e.name, Operation: admissionv1.Update}
+	out := &admissionv1.AdmissionRequest{Resource: metav1.GroupVersionResource(resources[e.kind]), Namespace: namespace, Name: e.name, Operation: admissionv1.Update}
 	for to, o := range map[*[]byte]object{&out.OldObject.Raw: e.was, &out.Object.Raw: e.is} {
 		if o == nil {
 			continue
