@@ -45,7 +45,7 @@ func TestAgent(t *testing.T) {
 	agent := d.AddProcess("agent", d.program, "agent", "--kubeconfig="+kubeconfig, "--namespace="+d.namespace, "--signer=service-signer",
 		"--party=client-a", "--member=client-a", "--instance=pod-uid", "--certificate="+secret.Path("tls.crt"), "--anchors="+bundle.Path("ca-bundle.crt"),
 		"--prove="+server.address, "--bind-address=127.0.0.1:0")
-	startAgent(t, agent)
+	startInOrder(t, agent)
 	health := ""
 	eventually(t, "the agent serves", func(context.Context) (err error) {
 		health, err = healthAddress(agent)
@@ -53,7 +53,7 @@ func TestAgent(t *testing.T) {
 	})
 
 	says(t, health, http.StatusServiceUnavailable, "[-]acknowledgement: Forbidden")
-	mayReport(t, d, account)
+	grantReports(t, d.plane, d.namespace, "service-signer", "client-a", account)
 	says(t, health, http.StatusOK, "acknowledged until")
 	acknowledged(t, d, leaf, ca)
 
@@ -65,14 +65,15 @@ func TestAgent(t *testing.T) {
 	acknowledged(t, d, leaf, ca, next)
 }
 
-func startAgent(t *testing.T, agent *cluster.Process) {
+// startInOrder starts a process that ends with the test.
+func startInOrder(t *testing.T, process *cluster.Process) {
 	t.Helper()
-	if err := agent.Start(); err != nil {
+	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := agent.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("the agent does not end in order: %v", err)
+		if err := process.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("%s does not end in order: %v", process.Name(), err)
 		}
 	})
 }
@@ -98,22 +99,22 @@ func says(t *testing.T, address string, code int, want string) {
 	})
 }
 
-// mayReport binds the rights that docs/pods.md asks for.
-func mayReport(t *testing.T, d *demo, account string) {
+// grantReports binds the rights that docs/pods.md asks for, for a party with one member of the same name.
+func grantReports(t *testing.T, p *plane, namespace, signer, party, account string) {
 	t.Helper()
-	roles := d.client.RbacV1()
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "client-a"}, Rules: []rbacv1.PolicyRule{{
+	roles := p.client.RbacV1()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: party}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"certrotation.dev"}, Resources: []string{"certificaterotations/acknowledge"}, Verbs: []string{"create"},
-		ResourceNames: []string{"service-signer", trust.ReportName("service-signer", "client-a", "client-a")},
+		ResourceNames: []string{signer, trust.ReportName(signer, party, party)},
 	}}}
-	if _, err := roles.Roles(d.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "client-a"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "client-a"},
+		ObjectMeta: metav1.ObjectMeta{Name: party}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: party},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: account}},
 	}
-	if _, err := roles.RoleBindings(d.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
