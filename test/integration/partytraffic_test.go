@@ -206,9 +206,16 @@ func (q *requests) count() int {
 	return sum
 }
 
-// awaitMore waits until count more requests are answered, or ctx ends.
+// hasFailed reports whether any request has failed.
+func (q *requests) hasFailed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.failed) > 0
+}
+
+// awaitMore waits until count more requests are answered, one has failed, or ctx ends.
 func (q *requests) awaitMore(ctx context.Context, count int) error {
-	for want := q.count() + count; q.count() < want; {
+	for want := q.count() + count; q.count() < want && !q.hasFailed(); {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
