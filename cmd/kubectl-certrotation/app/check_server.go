@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,10 +54,10 @@ func (p *plugin) deniedByServer(ctx context.Context, in *checkReader) ([]survey.
 
 // get returns an object that was read.
 func (c *checkedObjects) get(key checkedKey) object {
-	switch key.kind {
-	case trust.SecretKind:
+	if key.kind == trust.SecretKind {
 		return c.secrets[key.NamespacedName]
-	case trust.ConfigMapKind:
+	}
+	if key.kind == trust.ConfigMapKind {
 		return c.configMaps[key.NamespacedName]
 	}
 	return c.configurations[key.NamespacedName]
@@ -85,7 +86,7 @@ func (t *target) tryApply(ctx context.Context, client dynamic.Interface, kind tr
 
 // deniedByGuard tells the guard's answer, which has causes, from a missing right.
 func deniedByGuard(s metav1.Status) bool {
-	return s.Details != nil && len(s.Details.Causes) > 0 && (s.Code == 403 || s.Code == 422)
+	return s.Details != nil && len(s.Details.Causes) > 0 && (s.Code == http.StatusForbidden || s.Code == http.StatusUnprocessableEntity)
 }
 
 // appliedOf encodes an object as a person applies it, without what only the API server writes.
