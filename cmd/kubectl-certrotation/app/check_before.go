@@ -49,27 +49,24 @@ func (e *objectEdit) rank() int {
 
 // denied returns what the guard denies of a change. Each edit is judged after the allowed ones before it.
 func denied(ctx context.Context, before, after *checkReader, now clock.PassiveClock) ([]survey.Finding, error) {
-	view := fileView{}
-	for _, namespace := range before.objects.namespaces() {
-		view[namespace] = before.objects.sources(namespace)
-	}
-	guard, err := admission.New(admission.Config{Inventory: view, Clock: now})
-	if err != nil {
-		return nil, err
-	}
 	var out []survey.Finding
-	for namespace := range view {
+	for _, namespace := range before.objects.namespaces() {
+		view := &fileView{before.objects.sources(namespace)}
+		guard, err := admission.New(admission.Config{Inventory: view, Clock: now})
+		if err != nil {
+			return nil, err
+		}
 		for _, e := range editsOf(&before.objects, &after.objects, namespace) {
-			request, err := e.request(namespace)
+			request, err := e.request(view.sources.Namespace)
 			if err != nil {
 				return nil, err
 			}
 			status, err := guard.Judge(ctx, request)
 			if err != nil {
-				return nil, fmt.Errorf("judge the edit of %s/%s in namespace %s: %w", e.kind, e.name, namespace, err)
+				return nil, fmt.Errorf("judge the edit of %s/%s in namespace %s: %w", e.kind, e.name, request.Namespace, err)
 			}
 			if status == nil {
-				view[namespace] = e.with(view[namespace])
+				view.sources = e.with(view.sources)
 				continue
 			}
 			file := cmp.Or(after.objects.files[e.key(namespace)], before.objects.files[e.key(namespace)])
@@ -89,19 +86,16 @@ func findingsOf(denial *metav1.Status, at survey.Place) []survey.Finding {
 	return out
 }
 
-// fileView shows the guard the objects of files, by namespace.
-type fileView map[string]*inventory.Sources
+// fileView shows the guard the objects of a namespace that are in files.
+type fileView struct{ sources *inventory.Sources }
 
-func (v fileView) HasSynced() bool                        { return true }
-func (v fileView) Managed(namespace string) bool          { return v[namespace] != nil }
-func (v fileView) Await(context.Context, string) error    { return nil }
-func (v fileView) Sources(name string) *inventory.Sources { return v[name] }
+func (v *fileView) HasSynced() bool                       { return true }
+func (v *fileView) Managed(string) bool                   { return true }
+func (v *fileView) Await(context.Context, string) error   { return nil }
+func (v *fileView) Namespace(string) *inventory.Namespace { return inventory.Build(v.sources) }
+func (v *fileView) Sources(string) *inventory.Sources     { return v.sources }
 
-func (v fileView) Namespace(name string) *inventory.Namespace { return inventory.Build(v[name]) }
-
-func (v fileView) Live(_ context.Context, name string) (*inventory.Sources, error) {
-	return v[name], nil
-}
+func (v *fileView) Live(context.Context, string) (*inventory.Sources, error) { return v.sources, nil }
 
 // resources of the kinds that the guard judges.
 var resources = map[trust.ObjectKind]schema.GroupVersionResource{

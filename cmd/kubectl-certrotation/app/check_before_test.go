@@ -71,8 +71,9 @@ func (d *checkedDomain) write(t testing.TB) string {
 
 func TestCheckBefore(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		edit func(*testing.T, *checkedDomain)
+		name   string
+		before func(*checkedDomain)
+		edit   func(*testing.T, *checkedDomain)
 		// want are the objects that are denied, each with its rule.
 		want []string
 	}{
@@ -88,6 +89,12 @@ func TestCheckBefore(t *testing.T) {
 			leaf := makeCertificate(t, d.next, "server", ofServer("server.demo.svc"))
 			d.server.Data["tls.crt"], d.server.Data["tls.key"] = leaf.cert, leaf.keyPEM
 		}, want: []string{"Secret/server TrustBeforeUse"}},
+		{name: "an empty bundle, of objects that name no namespace", before: func(d *checkedDomain) {
+			for _, o := range []object{d.signer, d.server, d.bundle} {
+				o.SetNamespace("")
+			}
+			d.configuration = strings.Replace(d.configuration, ", namespace: demo", "", 1)
+		}, edit: func(_ *testing.T, d *checkedDomain) { d.bundle.Data = nil }, want: []string{"ConfigMap/bundle NeverEmpty"}},
 		{name: "an empty bundle", edit: func(_ *testing.T, d *checkedDomain) { d.bundle.Data = nil }, want: []string{"ConfigMap/bundle NeverEmpty"}},
 		{name: "a configuration that is not valid", edit: func(_ *testing.T, d *checkedDomain) {
 			d.configuration = strings.Replace(d.configuration, "acknowledgement", "hearsay", 1)
@@ -95,6 +102,9 @@ func TestCheckBefore(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newCheckedDomain(t)
+			if tt.before != nil {
+				tt.before(d)
+			}
 			before := d.write(t)
 			tt.edit(t, d)
 			if got := deniedIn(t, d.write(t), before); !slices.Equal(got, tt.want) {
