@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -155,7 +156,7 @@ func (t *target) adoption(ctx context.Context) (*adoption, error) {
 		return nil, fmt.Errorf("read namespace %s: %w", t.namespace, err)
 	}
 	if out.Managed = namespace.Labels[trust.LabelManaged] == trust.ManagedValue; !out.Managed {
-		out.Labels, err = t.allowed(ctx, t.namespace, "patch", "namespaces", t.namespace)
+		out.Labels, err = t.allowed(ctx, authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: "patch", Resource: "namespaces", Name: t.namespace})
 	}
 	return out, err
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -203,14 +204,11 @@ func resourceOf(kind trust.ObjectKind) string {
 }
 
 // allowed asks whether the caller may do something. An empty name asks about all objects.
-func (t *target) allowed(ctx context.Context, namespace, verb, resource, name string) (bool, error) {
-	answer, err := t.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Resource: resource, Name: name,
-		}},
-	}, metav1.CreateOptions{})
+func (t *target) allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	answer, err := t.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+		&authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask whether you may %s %s %s: %w", verb, resource, name, err)
+		return false, fmt.Errorf("ask whether you may %s %s %s: %w", what.Verb, what.Resource, what.Name, err)
 	}
 	return answer.Status.Allowed, nil
 }
@@ -225,7 +223,7 @@ func (t *target) lacking(ctx context.Context, parts []part) ([]string, error) {
 			resource := resourceOf(p.kind)
 			right := verb + " " + resource
 			if _, asked := everywhere[right]; !asked {
-				may, err := t.allowed(ctx, t.namespace, verb, resource, "")
+				may, err := t.allowed(ctx, authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: verb, Resource: resource})
 				if err != nil {
 					return nil, err
 				}
@@ -234,7 +232,7 @@ func (t *target) lacking(ctx context.Context, parts []part) ([]string, error) {
 			if everywhere[right] {
 				continue
 			}
-			may, err := t.allowed(ctx, t.namespace, verb, resource, p.name)
+			may, err := t.allowed(ctx, authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: verb, Resource: resource, Name: p.name})
 			if err != nil {
 				return nil, err
 			}
@@ -263,30 +261,38 @@ func (c *consenting) describe(pem []byte, anchors bool) {
 	if len(pem) == 0 {
 		return
 	}
-	certs, err := pki.ParseChain(pem)
+	read := readLeaf
 	if anchors {
-		var bundle pki.Anchors
-		bundle, err = pki.ParseAnchors(pem)
-		certs, c.Holds = bundle.Certificates, plural(len(bundle.Certificates), "anchor")
-		if len(bundle.Unread) > 0 {
-			c.Holds += ", cannot read " + bundle.Unread[0].Error()
-		}
+		read = readAnchors
 	}
+	certs, holds, err := read(pem)
 	if err != nil {
 		c.Holds = "cannot be read"
 		return
 	}
-	if !anchors {
-		c.Holds = certs[0].Subject
-		certs = certs[:1]
-	}
-	end := certs[0].NotAfter
-	for _, cert := range certs {
-		if cert.NotAfter.Before(end) {
-			end = cert.NotAfter
-		}
-	}
+	c.Holds = holds
+	end := slices.MinFunc(certs, func(a, b *pki.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 	c.NotAfter = &metav1.Time{Time: end}
+}
+
+func readLeaf(pem []byte) (certs []*pki.Certificate, holds string, err error) {
+	chain, err := pki.ParseChain(pem)
+	if err != nil {
+		return nil, "", err
+	}
+	return chain[:1], chain[0].Subject, nil
+}
+
+func readAnchors(pem []byte) (certs []*pki.Certificate, holds string, err error) {
+	bundle, err := pki.ParseAnchors(pem)
+	if err != nil {
+		return nil, "", err
+	}
+	holds = plural(len(bundle.Certificates), "anchor")
+	if len(bundle.Unread) > 0 {
+		holds += ", cannot read " + bundle.Unread[0].Error()
+	}
+	return bundle.Certificates, holds, nil
 }
 
 func table(w io.Writer, objects []*consenting) error {

@@ -13,6 +13,7 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/cmd/kubectl-certrotation/picture"
+	"certrotation.dev/registry/trust"
 )
 
 func graphs(tree *Tree, now time.Time) []picture.Graph {
@@ -182,20 +183,13 @@ func (v *graphView) members() picture.Column {
 			id := fmt.Sprintf("member%d", len(c.Nodes))
 			trusts := v.trusts(m)
 			remark := trusts.Text + ", " + oneLine(m.Evidence)
-			c.Nodes = append(c.Nodes, picture.Node{ID: id, Name: memberName(m), Remark: remark, State: trusts.State})
+			c.Nodes = append(c.Nodes, picture.Node{ID: id, Name: oneLine(trust.MemberName(m.Party, m.Member)), Remark: remark, State: trusts.State})
 			if !m.VerifiesNothing && v.newest != "" {
 				v.edges = append(v.edges, picture.Edge{From: id, To: v.newest, Label: trusts.Text, State: trusts.State})
 			}
 		}
 	}
 	return c
-}
-
-func memberName(m *v1alpha1.MemberStatus) string {
-	if m.Member == m.Party {
-		return oneLine(m.Party)
-	}
-	return oneLine(m.Party + "/" + m.Member)
 }
 
 // trusts tells whether a member trusts the newest CA.

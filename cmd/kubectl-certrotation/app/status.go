@@ -43,19 +43,12 @@ func (p *plugin) status(ctx context.Context, o *statusOptions) error {
 	if err := o.output.validate(); err != nil {
 		return err
 	}
-	t, err := p.connect("")
+	t, tree, err := p.readTree(ctx, o.allNamespaces, "")
 	if err != nil {
 		return &exitError{exitUnasked, err}
 	}
-	if o.allNamespaces {
-		t.namespace = metav1.NamespaceAll
-	}
-	rotations, bundles, err := t.read(ctx)
-	if err != nil {
-		return &exitError{exitUnasked, fail(verbRead, t, err)}
-	}
 	now := metav1.NewTime(p.Clock.Now())
-	states := statesOf(newTree(rotations, bundles), now)
+	states := statesOf(tree, now)
 	if o.output.requested() {
 		return o.output.print(p.Streams.Out, states)
 	}
