@@ -42,25 +42,29 @@ type signers struct {
 	clock  clock.PassiveClock
 }
 
-// Mint implements minter. It reads the signer's key from the API server, uses it once and does not keep it.
+// Mint implements minter. It reads the signer's key, or that of its issuer, from the API server, uses it once and does not keep it.
 func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error) {
-	secret, err := m.client.CoreV1().Secrets(d.Namespace).Get(ctx, d.Signer.Name, metav1.GetOptions{})
+	name := d.Signer.Name
+	if d.Signer.Issued != nil {
+		name = d.Signer.Issued.Name
+	}
+	secret, err := m.client.CoreV1().Secrets(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not exist: %w", d.Namespace, d.Signer.Name, errUnmintable)
+		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not exist: %w", d.Namespace, name, errUnmintable)
 	}
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
+		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w", d.Namespace, name, err)
 	}
 	if !trust.Consents(secret.Annotations, d.Configuration) {
-		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not consent to RotationConfiguration/%s: %w", d.Namespace, d.Signer.Name, d.Configuration, errUnmintable)
+		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not consent to RotationConfiguration/%s: %w", d.Namespace, name, d.Configuration, errUnmintable)
 	}
 	pair, err := inventory.SignerPair(secret.Data, ca)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, d.Signer.Name, errUnmintable, err)
+		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, name, errUnmintable, err)
 	}
 	leaf, err := leafOf(pair, profile, m.clock.Now())
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("sign with %s/%s: %w: %w", d.Namespace, d.Signer.Name, errUnmintable, err)
+		return tls.Certificate{}, fmt.Errorf("sign with %s/%s: %w: %w", d.Namespace, name, errUnmintable, err)
 	}
 	return leaf, nil
 }

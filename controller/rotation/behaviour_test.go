@@ -156,7 +156,7 @@ func TestGenerationsHaveNamesOfTheirOwn(t *testing.T) {
 	d := w.domain()
 	action := &trust.Action{Profile: d.Signer.Policy.Profile}
 	w.clock.SetTime(d.Signer.Active.NotBefore.Add(d.Signer.Policy.Profile.Backdate))
-	made, err := c.newAuthority(d, action)
+	made, err := domainContent{c, d}.newAuthority(t.Context(), action)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,13 +44,13 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	case trust.UpdateLeafAnchors:
 		return updateLeafAnchors(secret, action)
 	case trust.GenerateActive:
-		return c.generateActive(secret, c.domain, action)
+		return c.generateActive(ctx, secret, action)
 	case trust.GenerateNext:
-		return c.generateNext(secret, c.domain, action)
+		return c.generateNext(ctx, secret, action)
 	case trust.Promote:
-		return promote(secret, action.Authority)
+		return c.promote(secret, action.Authority)
 	case trust.DropNext:
-		return moveToPrevious(secret, inventory.NextSlot)
+		return c.moveToPrevious(secret, inventory.NextSlot)
 	case trust.DestroyPrevious:
 		return inventory.PreviousSlot.Put(secret.Data)
 	default:
@@ -123,7 +123,7 @@ func updateLeafAnchors(secret *corev1.Secret, action *trust.Action) error {
 	return nil
 }
 
-// issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the action. It lists no
+// issueLeaf signs or takes a new pair for a leaf and stores it with its signer and the anchors of the action. It lists no
 // replaced content for pods that wait at a start gate: with the former content they would present another leaf.
 func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
 	leaf := c.domain.Leaf(action.Object)
@@ -133,7 +133,7 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	if len(action.Anchors) == 0 {
 		return errEmptyBundle
 	}
-	made, err := c.sign(ctx, action)
+	made, err := c.issued(ctx, action)
 	if err != nil {
 		return err
 	}
@@ -147,6 +147,14 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	delete(secret.Data, contenthash.SupersededKey)
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.domain.Recorded(c.clock.Now())))
 	return nil
+}
+
+// issued returns the pair of a leaf: signed now, or taken from the issuer.
+func (c domainContent) issued(ctx context.Context, action *trust.Action) (*pki.Pair, error) {
+	if action.From != nil {
+		return c.taken(ctx, action.From)
+	}
+	return c.sign(ctx, action)
 }
 
 // sign reads the signer's key, uses it once and drops it.

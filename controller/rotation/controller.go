@@ -70,7 +70,9 @@ type Config struct {
 	// Evidence is asked before an irreversible action. Nil if no evidence is collected actively.
 	Evidence Evidence
 	// Skew is asked about the clock before any action; nil if no other clock can be asked.
-	Skew     Skew
+	Skew Skew
+	// Issuer is asked for the certificates that another controller issues; nil if none is.
+	Issuer   Issuer
 	Recorder events.EventRecorder
 	// Metrics to register at, nil for none.
 	Metrics metrics.KubeRegistry
@@ -89,6 +91,7 @@ type Controller struct {
 	inventory Inventory
 	evidence  Evidence
 	skew      Skew
+	issuer    Issuer
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	assess    func(d *trust.Domain, now time.Time) *trust.Assessment
@@ -122,7 +125,7 @@ func New(cfg Config) (*Controller, error) {
 		cfg.Assess = trust.Assess
 	}
 	c := &Controller{
-		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, evidence: cfg.Evidence, skew: cfg.Skew,
+		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, evidence: cfg.Evidence, skew: cfg.Skew, issuer: cfg.Issuer,
 		recorder: cfg.Recorder, clock: cfg.Clock, assess: cfg.Assess,
 		expected: newExpectations(cfg.Clock),
 		refused:  newRefusals(cfg.Clock),

@@ -24,6 +24,7 @@ const (
 	EventTargetUpdateRequired   = "TargetUpdateRequired"
 	EventCABundleUpdateRequired = "CABundleUpdateRequired"
 	EventAggregateUpdate        = "AggregateUpdateRequired"
+	EventIssuanceRequested      = "IssuanceRequested"
 	EventSignerPromoted         = "SignerPromoted"
 	EventPreviousKeyDestroyed   = "PreviousKeyDestroyed"
 	EventRotationAborted        = "RotationAborted"
@@ -77,7 +78,7 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 		return EventRosterRecorded, "says who counts"
 	case trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return EventAggregateUpdate, "is brought up to date"
-	case trust.RecordMetadata, trust.ClearRequest, trust.DropEvidence:
+	case trust.RecordMetadata, trust.ClearRequest, trust.DropEvidence, trust.RequestIssuance:
 	}
 	return "", ""
 }

@@ -143,6 +143,9 @@ func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of con
 	// A shutdown must not interrupt a write: its result would be unknown.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
+	if action.Kind == trust.RequestIssuance {
+		return c.requestIssuance(writing, k, d, action)
+	}
 	var (
 		named   = metav1.ObjectMeta{Namespace: k.namespace, Name: action.Object}
 		written metav1.Object
@@ -196,7 +199,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
 	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.DropEvidence, trust.RecordMetadata, trust.WriteTrustStores,
-		trust.UpdateLeafAnchors:
+		trust.UpdateLeafAnchors, trust.RequestIssuance:
 	}
 	return false
 }

@@ -26,6 +26,8 @@ const (
 	// firstRefusedRetry and lastRefusedRetry bound the back-off of a refused action. It doubles each time.
 	firstRefusedRetry = time.Second
 	lastRefusedRetry  = 5 * time.Minute
+	// firstPause is how long an issuer is not asked again after it was asked.
+	firstPause = 5 * time.Second
 	// doubts is how many internal errors in a row count as a refusal.
 	doubts = 3
 )
@@ -125,6 +127,20 @@ func (r *refusals) failed(k key, action *trust.Action, err error, known []trust.
 	f.wait = min(max(2*f.wait, firstRefusedRetry), lastRefusedRetry)
 	f.until = now.Add(f.wait)
 	return f.write, news, true
+}
+
+// paused delays an action that has succeeded, and is proposed until somebody else has done what was asked for.
+func (r *refusals) paused(k key, action *trust.Action) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := attemptOf(k, action)
+	f := r.all[a]
+	if f == nil || f.write.Object != "" || f.version != action.ResourceVersion {
+		f = &failing{version: action.ResourceVersion}
+		r.all[a] = f
+	}
+	f.wait = min(max(2*f.wait, firstPause), lastRefusedRetry)
+	f.until = r.clock.Now().Add(f.wait)
 }
 
 // done forgets an action that succeeded, and reports whether its object was refused before.
@@ -252,6 +268,9 @@ const (
 func weigh(err error) (*apply.WriteError, weight) {
 	var failed *apply.WriteError
 	var status apierrors.APIStatus
+	if errors.As(err, &failed) && failed.Verb == trust.VerbIssue {
+		return failed, refused
+	}
 	if !errors.As(err, &failed) || !errors.As(failed.Err, &status) ||
 		apierrors.HasStatusCause(failed.Err, corev1.NamespaceTerminatingCause) {
 		return nil, hiccup

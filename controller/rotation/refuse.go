@@ -101,7 +101,9 @@ func concerns(d *trust.Domain, object string) bool {
 	case secret(d.Signer.Name), d.Bundle.Ref(), string(trust.RecordKind) + "/" + record.RosterName(d.Name):
 		return true
 	}
-	return slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return secret(l.Name) == object }) ||
+	delivers := func(i *trust.Issued) bool { return i != nil && secret(i.Name) == object }
+	return delivers(d.Signer.Issued) ||
+		slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return secret(l.Name) == object || delivers(l.Issued) }) ||
 		slices.ContainsFunc(d.Evidence, func(r trust.EvidenceRecord) bool { return string(trust.RecordKind)+"/"+r.Record == object }) ||
 		slices.ContainsFunc(d.Requests, func(r trust.Request) bool { return string(trust.RecordKind)+"/"+r.Record == object })
 }

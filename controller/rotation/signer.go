@@ -4,6 +4,7 @@
 package rotation
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -27,10 +28,21 @@ func keepActiveKeys(secret *corev1.Secret) {
 	}
 }
 
-// newAuthority creates the next generation of a signer. Each has its own subject, even if two are made within the
-// second that the name resolves.
-func (c *Controller) newAuthority(d *trust.Domain, action *trust.Action) (*pki.Pair, error) {
-	now := c.clock.Now()
+// slot is a slot of the signer: without keys if its issuer keeps them.
+func (c domainContent) slot(slot inventory.Slot) inventory.Slot {
+	if c.domain.Signer.Issued != nil {
+		return slot.WithoutKeys()
+	}
+	return slot
+}
+
+// newAuthority creates the next generation of a signer, or takes it from the issuer. Each that is created has its own
+// subject, even if two are made within the second that the name resolves.
+func (c domainContent) newAuthority(ctx context.Context, action *trust.Action) (*pki.Pair, error) {
+	if action.From != nil {
+		return c.taken(ctx, action.From)
+	}
+	now, d := c.clock.Now(), c.domain
 	profile := action.Profile
 	for at := now; ; at = at.Add(time.Second) {
 		profile.CommonName = pki.GenerationName(d.Namespace, d.Signer.Name, at)
@@ -50,59 +62,61 @@ func authorities(d *trust.Domain) []*pki.Certificate {
 
 // generateActive fills the slot active. The former content moves to previous, like every replaced key: only the last
 // step destroys keys.
-func (c *Controller) generateActive(secret *corev1.Secret, d *trust.Domain, action *trust.Action) error {
-	made, err := c.newAuthority(d, action)
+func (c domainContent) generateActive(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
+	d := c.domain
+	made, err := c.newAuthority(ctx, action)
 	if err != nil {
 		return err
 	}
-	if err := moveToPrevious(secret, inventory.ActiveSlot); err != nil {
+	if err := c.moveToPrevious(secret, inventory.ActiveSlot); err != nil {
 		return err
 	}
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy))
-	return inventory.ActiveSlot.Put(secret.Data, made)
+	return c.slot(inventory.ActiveSlot).Put(secret.Data, made)
 }
 
 // generateNext fills the slot next. It sets labels only, because the annotations continue to describe the active CA.
-func (c *Controller) generateNext(secret *corev1.Secret, d *trust.Domain, action *trust.Action) error {
-	made, err := c.newAuthority(d, action)
+func (c domainContent) generateNext(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
+	d := c.domain
+	made, err := c.newAuthority(ctx, action)
 	if err != nil {
 		return err
 	}
 	described := trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy)
 	applyMetadata(&secret.ObjectMeta, action, trust.Metadata{Labels: described.Labels})
-	return inventory.NextSlot.Put(secret.Data, made)
+	return c.slot(inventory.NextSlot).Put(secret.Data, made)
 }
 
 // promote moves next to active, and active to the front of previous, in one write.
-func promote(secret *corev1.Secret, next pki.Fingerprint) error {
-	promoted, err := inventory.NextSlot.Pairs(secret.Data)
+func (c domainContent) promote(secret *corev1.Secret, next pki.Fingerprint) error {
+	promoted, err := c.slot(inventory.NextSlot).Pairs(secret.Data)
 	if err != nil {
 		return err
 	}
 	if len(promoted) == 0 || promoted[0].Certificate.Fingerprint != next {
 		return apply.ErrStale
 	}
-	if err := moveToPrevious(secret, inventory.ActiveSlot); err != nil {
+	if err := c.moveToPrevious(secret, inventory.ActiveSlot); err != nil {
 		return err
 	}
 	if err := inventory.NextSlot.Put(secret.Data); err != nil {
 		return err
 	}
-	return inventory.ActiveSlot.Put(secret.Data, promoted...)
+	return c.slot(inventory.ActiveSlot).Put(secret.Data, promoted...)
 }
 
 // moveToPrevious empties a slot, and puts its content in front of the previous CAs.
-func moveToPrevious(secret *corev1.Secret, slot inventory.Slot) error {
-	replaced, err := slot.Pairs(secret.Data)
+func (c domainContent) moveToPrevious(secret *corev1.Secret, slot inventory.Slot) error {
+	replaced, err := c.slot(slot).Pairs(secret.Data)
 	if err != nil || len(replaced) == 0 {
 		return err
 	}
-	previous, err := inventory.PreviousSlot.Pairs(secret.Data)
+	previous, err := c.slot(inventory.PreviousSlot).Pairs(secret.Data)
 	if err != nil {
 		return err
 	}
 	if err := slot.Put(secret.Data); err != nil {
 		return err
 	}
-	return inventory.PreviousSlot.Put(secret.Data, append(replaced, previous...)...)
+	return c.slot(inventory.PreviousSlot).Put(secret.Data, append(replaced, previous...)...)
 }

@@ -47,16 +47,18 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 	if action := a.recordIssue(issues); action != nil {
 		return []Action{*action}
 	}
+	// The issuer may take its time, so that nothing else waits for it.
+	asked, issues := a.asked(issues)
 	issues = append(issues, a.updateAnchors(issues)...)
 	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
-		return append(cleared, issues...)
+		return slices.Concat(cleared, issues, asked)
 	}
 	for _, step := range []func(*Assessment) *Action{a.retire, a.destroyPrevious} {
 		if action := step(out); action != nil {
-			return []Action{*action}
+			return append(asked, *action)
 		}
 	}
-	return append(a.recordMetadata(), a.dropEvidence()...)
+	return slices.Concat(asked, a.recordMetadata(), a.dropEvidence())
 }
 
 // recordOnly lists the actions for objects that another controller writes: who counts is recorded, and nothing else is
@@ -135,7 +137,7 @@ func (a *decision) signerAction(kind ActionKind, reason string) *Action {
 	s := &a.d.Signer
 	return &Action{
 		Kind: kind, ObjectKind: SecretKind, Object: s.Name, ResourceVersion: s.ResourceVersion,
-		Profile: s.Policy.Profile, Reason: reason,
+		Profile: s.Policy.Profile, Reason: reason, From: a.delivered(kind),
 	}
 }
 
@@ -211,7 +213,12 @@ func (a *choice) generateFirst(*Assessment) *Action {
 		// The new CA signs at once, so confirm first that no leaf depends on another one.
 		first.Irreversible = true
 		first.Annotations = a.answers(&s.Object, a.rotateRequest(&s.Object))
+		if s.Issued != nil && !a.takeable() {
+			return nil
+		}
 		return a.withKey(first)
+	case s.Issued != nil && !a.takeable():
+		return nil
 	case s.Active == nil:
 		return a.withKey(a.signerAction(GenerateNext, "it does not exist, and leaves that may be live depend on a CA whose key is lost"))
 	case s.Next == nil:
@@ -260,12 +267,17 @@ func (a *decision) abort(*Assessment) *Action {
 		return nil
 	}
 	reason := "an abort was requested and no leaf is signed by the new CA"
-	if a.madeAhead() {
+	switch {
+	case a.madeAhead():
 		reason = "the new CA was made by a clock that was ahead, and no leaf is signed by it"
+	case a.replacedByIssuer():
+		reason = a.d.Issuer + " has replaced the new CA, and no leaf of it was taken"
 	}
 	action := a.signerAction(DropNext, reason)
-	// The active CA must sign again, so an abort withdraws the declaration of its compromise.
-	action.RemoveAnnotations = []string{AnnotationCompromised}
+	if !a.replacedByIssuer() {
+		// The active CA must sign again, so an abort withdraws the declaration of its compromise.
+		action.RemoveAnnotations = []string{AnnotationCompromised}
+	}
 	action.Annotations = a.answers(&s.Object, a.abortRequest())
 	return action
 }
@@ -298,6 +310,8 @@ func (a *decision) wanted() string {
 	switch {
 	case s.Active == nil:
 		return ""
+	case s.Issued != nil:
+		return a.issuedAnew()
 	case a.rotationRequested(&s.Object):
 		return "its rotation was requested" + a.requestText(&s.Object)
 	case s.Active.Expired(a.now):
@@ -319,7 +333,7 @@ func (a *decision) wanted() string {
 func (a *choice) generateNext(out *Assessment) *Action {
 	s := &a.d.Signer
 	reason := a.wanted()
-	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.blocks) {
+	if reason == "" || a.nextWaits(out) || slices.ContainsFunc(out.Problems, Problem.blocks) {
 		return nil
 	}
 	action := a.signerAction(GenerateNext, reason)

@@ -153,7 +153,8 @@ func (a *Assessment) Blocked() bool {
 		return false
 	}
 	for i := range a.Actions {
-		if !a.refuses(&a.Actions[i]) {
+		// What the issuer was asked for is waited for.
+		if a.Actions[i].Kind != RequestIssuance && !a.refuses(&a.Actions[i]) {
 			return false
 		}
 	}
@@ -188,6 +189,8 @@ const (
 	PublishAnchors ActionKind = "PublishAnchors"
 	// IssueLeaf signs a new pair for the leaf Object with the CA Authority and clears a rotation request.
 	IssueLeaf ActionKind = "IssueLeaf"
+	// RequestIssuance asks Domain.Issuer for a new certificate in the Secret Object, which is its own.
+	RequestIssuance ActionKind = "RequestIssuance"
 	// UpdateLeafAnchors writes Anchors beside the leaf Object, whose certificate and key stay.
 	UpdateLeafAnchors ActionKind = "UpdateLeafAnchors"
 	// Promote makes next active and keeps the former active as previous.
@@ -231,6 +234,8 @@ type Action struct {
 	ResourceVersion string
 	// Profile of the certificate to make (GenerateActive, GenerateNext, IssueLeaf).
 	Profile pki.Profile
+	// From is what is taken (GenerateActive, GenerateNext, IssueLeaf), nil if it is made.
+	From *Issued
 	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
 	Authority pki.Fingerprint
 	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). In writes of the

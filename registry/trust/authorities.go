@@ -157,7 +157,7 @@ func (a *facts) rosterRefused() bool {
 func (a *facts) candidates() []*pki.Certificate {
 	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool {
 		unrecordable := a.rosterRefused() && (!a.issued() || same(ca, a.d.Signer.Next) && !a.mayHaveSigned(ca))
-		return !ca.ValidAt(a.now) || a.neverSigned(ca) || unrecordable
+		return !ca.ValidAt(a.now) || a.neverSigned(ca) || unrecordable || a.d.Issuer != "" && !same(ca, a.d.Signer.Active)
 	})
 }
 
@@ -208,13 +208,16 @@ func abortIt(signer string) string {
 
 // abortable reports whether a rotation is in flight and nothing depends on next. If the active CA has expired, next
 // may go only if it cannot sign every leaf: the controller then makes another one.
+//
+// A CA that another issuer signs with already cannot be taken back.
 func (a *facts) abortable() bool {
 	s := &a.d.Signer
-	return s.Next != nil && a.liveUnder(s.Next) == 0 && (a.usable(s.Active) || a.nextUnfit)
+	return s.Issued == nil && s.Next != nil && a.liveUnder(s.Next) == 0 && (a.usable(s.Active) || a.nextUnfit)
 }
 
 // aborts reports whether an abort of the rotation in flight is requested and possible.
 func (a *facts) aborts() bool { return a.abortRequest() != nil && a.abortable() }
 
-// dropsNext reports whether next must go: on request, or because a clock that was ahead made it.
-func (a *facts) dropsNext() bool { return a.aborts() || a.madeAhead() }
+// dropsNext reports whether next must go: on request, because a clock that was ahead made it, or because its issuer has
+// replaced it.
+func (a *facts) dropsNext() bool { return a.aborts() || a.madeAhead() || a.replacedByIssuer() }

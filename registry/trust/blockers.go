@@ -64,6 +64,8 @@ func (a *decision) openRequests(out *Assessment) []Blocker {
 	switch {
 	case aborts && a.d.WrittenBy != "":
 		add(ReasonAbortRequested, "an abort was requested, and "+a.d.WrittenBy+" has not carried it out yet")
+	case aborts && a.d.Signer.Issued != nil:
+		add(ReasonAbortTooLate, "an abort was requested, but "+a.d.Issuer+" signs with the new CA already: let the rotation end, then rotate again")
 	case aborts:
 		add(ReasonAbortTooLate, "an abort was requested, but a leaf is signed by the new CA already, or the old one has expired: let the rotation end, then rotate again")
 	}
@@ -85,6 +87,13 @@ func (a *decision) refusedWrites() []Blocker {
 			out = append(out, Blocker{
 				Object: r.Object, Reason: ReasonRestartHeld,
 				Message: fmt.Sprintf("%s; since %s", r.Answer, r.Since.UTC().Format(time.RFC3339)),
+			})
+			continue
+		}
+		if r.Verb == VerbIssue {
+			out = append(out, Blocker{
+				Object: r.Object, Reason: ReasonNotIssued,
+				Message: fmt.Sprintf("%s does not issue it since %s: %s", a.d.Issuer, r.Since.UTC().Format(time.RFC3339), r.Answer),
 			})
 			continue
 		}

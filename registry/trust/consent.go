@@ -42,7 +42,7 @@ func Released(before, after *Object) bool {
 func consenting(actions []Action, configuration string) []Action {
 	for i := range actions {
 		action := &actions[i]
-		if action.ObjectKind != SecretKind && action.ObjectKind != ConfigMapKind {
+		if action.ObjectKind != SecretKind && action.ObjectKind != ConfigMapKind || action.Kind == RequestIssuance {
 			continue
 		}
 		if action.Annotations == nil {

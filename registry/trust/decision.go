@@ -64,7 +64,9 @@ func (a *decision) assessLeaves() (out []LeafAssessment, due []Action) {
 			la.SignedBySlot = a.slot(la.SignedBy)
 		}
 		if l.Certificate != nil {
-			la.Due = a.due(&l.Object, l.Certificate, l.Policy)
+			if l.Issued == nil {
+				la.Due = a.due(&l.Object, l.Certificate, l.Policy)
+			}
 			la.Usable = l.Problem == nil && l.Certificate.ValidAt(a.now) &&
 				la.SignedBy != nil && a.inBundle[la.SignedBy.Fingerprint]
 		}

@@ -23,8 +23,11 @@ type Domain struct {
 	// WrittenBy is the identity of the controller that writes signer, bundle and leaves, "" if certrotation does. Then
 	// their names are those of configurations, and each is the newest of several immutable Secrets (registry/edition).
 	WrittenBy string
-	Signer    Signer
-	Bundle    Bundle
+	// Issuer is the controller that issues the leaves, by its name for people, "" if certrotation does. It signs with the
+	// active CA alone (Issued).
+	Issuer string
+	Signer Signer
+	Bundle Bundle
 	// Leaves ordered by name.
 	Leaves []Leaf
 	// Parties ordered as configured.
@@ -163,6 +166,9 @@ type Signer struct {
 	// Previous were replaced, newest first. Their keys are kept until nothing needs them.
 	Previous []*pki.Certificate
 	Policy   Policy
+	// Issued is the CA that Domain.Issuer signs with, nil if it signs with the one in this Secret. Otherwise this Secret
+	// has certificates without keys.
+	Issued *Issued
 }
 
 // slots returns the CAs of the slots, newest first.
@@ -260,6 +266,8 @@ type Leaf struct {
 	// Keystore is a key with a keystore, "" if there is none. Nothing renews it.
 	Keystore string
 	Policy   Policy
+	// Issued is the pair to take, nil if Domain.Issuer is "".
+	Issued *Issued
 	// ContentHash is the hash of the whole content of the Secret (registry/contenthash), "" if unknown.
 	ContentHash string
 	// Superseded are the hashes of contents with the same certificate that the Secret declares as replaced, newest
@@ -274,6 +282,17 @@ func (l *Leaf) issuedAt() time.Time {
 		return t
 	}
 	return start
+}
+
+// Issued is what Domain.Issuer has delivered for a signer or a leaf, in a Secret of its own. It may replace the content
+// at any time, in one write. Only this Secret tells: conditions and annotations of the issuer decide nothing.
+//
+// certrotation takes it into the signer, or into the leaf, when that is safe. So programs load the Secrets that
+// certrotation writes, and an issuer that runs ahead cuts nothing off.
+type Issued struct {
+	Object
+	// Certificate is nil if the Secret does not exist, does not consent, or cannot be read.
+	Certificate *pki.Certificate
 }
 
 // Roster records the members and leaves that count. It grows freely. A member leaves it only by proof of absence. To
@@ -393,6 +412,9 @@ type RefusedWrite struct {
 	Verb, Answer string
 	Since        time.Time
 }
+
+// VerbIssue is not a verb of the API. It marks what Domain.Issuer was asked for and has failed to issue.
+const VerbIssue = "issue"
 
 // VerbRestart is not a verb of the API. It marks a rotation that waits for the pods of a workload to restart.
 const VerbRestart = "restart"

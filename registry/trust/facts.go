@@ -198,8 +198,11 @@ func (a *facts) isGeneration(ca *pki.Certificate) bool {
 		names = append(names, a.d.Roster.Signers...)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		if a.d.WrittenBy != "" {
+		switch {
+		case a.d.WrittenBy != "":
 			return isEdition(ca.CommonName, name)
+		case a.d.Signer.Issued != nil:
+			return a.namedAsIssued(ca)
 		}
 		return pki.IsGenerationOf(ca.CommonName, a.d.Namespace, name)
 	})

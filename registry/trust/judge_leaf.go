@@ -74,7 +74,7 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 			fmt.Sprintf("%s is a certificate authority: with the key of this leaf others could be signed", l.Certificate.Subject), reissue)
 		return
 	}
-	if fault := j.unusable(l); fault != "" {
+	if fault := j.before.unusable(l.Certificate, j.before.leaves[l.Name].Policy.Profile); fault != "" {
 		j.refuse(TrustBeforeUse, object, membersOf(j.before.verifiers[l.Name]), fault, reissue)
 		return
 	}
@@ -95,7 +95,7 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 		j.refuse(TrustBeforeUse, object, nil,
 			fmt.Sprintf("the leaf was signed by %s, whose anchor is about to leave the bundle", ca.Subject), reissue)
 	}
-	if until := j.before.acceptedUntil(ca, l.Name); l.Certificate.NotAfter.After(until) {
+	if until := j.before.acceptedUntil(ca, l.Name); j.before.d.Issuer == "" && l.Certificate.NotAfter.After(until) {
 		j.refuse(LeafWithinSigner, object, nil,
 			fmt.Sprintf("the leaf would live until %s, longer than its signer (%s) as far as those who verify it have loaded it",
 				l.Certificate.NotAfter.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)),
@@ -112,31 +112,6 @@ func (j *judge) leavesSoon(ca *pki.Certificate, leaf string) bool {
 	}
 	best, _ := j.before.bestSigner(leaf)
 	return best != nil && j.before.olderThan(ca, best)
-}
-
-// unusable says why no verifier would accept a leaf, no matter which CA signed it, "" if there is no reason. A leaf
-// with more names than required works.
-func (j *judge) unusable(l *Leaf) string {
-	c := l.Certificate
-	switch {
-	case c.Expired(j.now):
-		return fmt.Sprintf("the leaf expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
-	case !c.ValidAt(j.now):
-		return fmt.Sprintf("the leaf is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
-	}
-	want := j.before.leaves[l.Name].Policy.Profile
-	if _, missing := hostDifference(c, want); len(missing) > 0 {
-		return fmt.Sprintf("the leaf lacks the names %q, by which its holder is verified", missing)
-	}
-	if _, missing := c.Identities.Difference(&want.Identities); len(missing) > 0 {
-		return fmt.Sprintf("the leaf lacks the identities %q, by which its peers may authorize it", missing)
-	}
-	for _, usage := range want.Usages {
-		if len(c.Usages) > 0 && !slices.Contains(c.Usages, usage) {
-			return fmt.Sprintf("the leaf lacks the usage %s", usage)
-		}
-	}
-	return ""
 }
 
 // judgeLeafAnchors refuses that the Secret of a leaf loses an anchor that is needed.

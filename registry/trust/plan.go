@@ -77,7 +77,7 @@ func (a *decision) planLeaf(l *Leaf) (*Plan, error) {
 	}
 	return finish(&Plan{Target: l.Name, Steps: []Step{{
 		Stage: a.stage, Action: IssueLeaf, Object: secret(l.Name),
-		Message: "issue a new pair, signed by " + best.Subject,
+		Message: "issue a new pair, signed by " + best.Subject + a.byIssuer(),
 	}}}), nil
 }
 
@@ -98,7 +98,15 @@ func (a *decision) planSigner() *Plan {
 	add := func(stage Stage, kind ActionKind, object string, waits []string, message string) {
 		p.Steps = append(p.Steps, Step{Stage: stage, Action: kind, Object: object, WaitsFor: waits, Message: message})
 	}
-	add(Distributing, GenerateNext, signer, nil, "make a new CA that cannot sign yet")
+	made, issued := "make a new CA that cannot sign yet", "issue a new pair, signed by the new CA"
+	if d.Signer.Issued != nil {
+		add(Distributing, RequestIssuance, secret(d.Signer.Issued.Name), nil, "ask "+d.Issuer+" for a new CA")
+		made = "take the new CA, which " + d.Issuer + " signs with already"
+	}
+	if d.Issuer != "" {
+		issued = "have " + d.Issuer + " issue a new pair, signed by the new CA, and take it"
+	}
+	add(Distributing, GenerateNext, signer, nil, made)
 	for i := range d.Leaves {
 		if a.copiesAnchors(&d.Leaves[i]) {
 			add(Distributing, UpdateLeafAnchors, secret(d.Leaves[i].Name), nil, "have the old and the new CA under ca.crt")
@@ -106,15 +114,15 @@ func (a *decision) planSigner() *Plan {
 	}
 	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA"+a.restarted())
 	issue := func(name string) {
-		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), "issue a new pair, signed by the new CA")
+		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), issued)
 	}
-	first, issued := a.issuedFirst()
+	first, before := a.issuedFirst()
 	for _, name := range first {
 		issue(name)
 	}
 	add(Reissuing, Promote, signer, membersOf(a.parties), "sign with the new CA; keep the old key"+a.assumptions())
 	for i := range d.Leaves {
-		if name := d.Leaves[i].Name; !issued[name] {
+		if name := d.Leaves[i].Name; !before[name] {
 			issue(name)
 		}
 	}
@@ -143,6 +151,9 @@ func (a *decision) issuedFirst() (order []string, issued map[string]bool) {
 		}
 	}
 	issued = map[string]bool{}
+	if a.d.Issuer != "" {
+		return nil, issued
+	}
 	for before := -1; len(waiting) > 0 && len(order) > before; {
 		before = len(order)
 		for i := range a.d.Leaves {
@@ -284,6 +295,9 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage)}
 	case d.WrittenBy != "":
 		return a.planWrittenAbort(), nil
+	case s.Issued != nil:
+		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
+			"%s signs with the new CA already: let the rotation end, or have it replace %s once more", d.Issuer, secret(s.Issued.Name))}
 	case !a.abortable():
 		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
 	}

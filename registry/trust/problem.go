@@ -61,6 +61,10 @@ const (
 	ReasonNoVerifier       Reason = "NoVerifier"
 	ReasonNoHolder         Reason = "NoHolder"
 	ReasonUnnamed          Reason = "Unnamed"
+	// ReasonNotIssued is a certificate that another issuer has not made. ReasonHeld is one that it has made of a CA that
+	// verifiers lack.
+	ReasonNotIssued Reason = "NotIssued"
+	ReasonHeld      Reason = "Held"
 	// ReasonUnfitSigner is a CA whose own extensions make verifiers refuse a leaf that it would sign.
 	ReasonUnfitSigner  Reason = "UnfitSigner"
 	ReasonWriteRefused Reason = "WriteRefused"

@@ -15,7 +15,7 @@ import (
 // signerDue returns when the active CA must be renewed, zero if there is none.
 func (a *facts) signerDue() time.Time {
 	s := &a.d.Signer
-	if s.Active == nil {
+	if s.Active == nil || s.Issued != nil {
 		return time.Time{}
 	}
 	return a.due(&s.Object, s.Active, s.Policy)
@@ -86,4 +86,27 @@ func policyDifference(c *pki.Certificate, want pki.Profile) string {
 
 func keyDifference(c *pki.Certificate, want pki.Profile) string {
 	return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
+}
+
+// unusable says why no verifier would accept a leaf, no matter which CA signed it, "" if there is no reason. A leaf
+// with more names than required works.
+func (a *facts) unusable(c *pki.Certificate, want pki.Profile) string {
+	switch {
+	case c.Expired(a.now):
+		return fmt.Sprintf("the leaf expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case !c.ValidAt(a.now):
+		return fmt.Sprintf("the leaf is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
+	}
+	if _, missing := hostDifference(c, want); len(missing) > 0 {
+		return fmt.Sprintf("the leaf lacks the names %q, by which its holder is verified", missing)
+	}
+	if _, missing := c.Identities.Difference(&want.Identities); len(missing) > 0 {
+		return fmt.Sprintf("the leaf lacks the identities %q, by which its peers may authorize it", missing)
+	}
+	for _, usage := range want.Usages {
+		if len(c.Usages) > 0 && !slices.Contains(c.Usages, usage) {
+			return fmt.Sprintf("the leaf lacks the usage %s", usage)
+		}
+	}
+	return ""
 }

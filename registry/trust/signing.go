@@ -71,6 +71,8 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 		return nil, a.unnamed(l)
 	case unwritable("", &l.Object) != nil:
 		return nil, nil
+	case l.Issued != nil:
+		return a.take(l)
 	}
 	best, against := a.bestSigner(l.Name)
 	reason := a.wants(l, best)

@@ -14,6 +14,10 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.bundle.additionalFormats) && (!has(self.bundle.injectInto) || size(self.bundle.injectInto) == 0)",message="certrotation does not write the bundle of editions: give neither additionalFormats nor injectInto"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.unlistedLeaves)",message="unlistedLeaves not with editions: nobody records when their authority changed"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.leaves) || self.leaves.all(leaf, !has(leaf.forEachNode))",message="forEachNode not with editions: give each leaf its name"
+// +kubebuilder:validation:XValidation:rule="!has(self.issuer) || !has(self.editions) && !has(self.unlistedLeaves)",message="issuer not with editions and not with unlistedLeaves"
+// +kubebuilder:validation:XValidation:rule="!has(self.leaves) || self.leaves.all(leaf, has(leaf.issuedSecretName) == has(self.issuer))",message="with issuer each leaf has an issuedSecretName, and without it none"
+// +kubebuilder:validation:XValidation:rule="!has(self.signer.issuedSecretName) || has(self.issuer)",message="signer.issuedSecretName only with issuer"
+// +kubebuilder:validation:XValidation:rule="!has(self.issuer) || !has(self.relyingParties) || self.relyingParties.all(party, !has(party.evidence.renewed))",message="evidence renewed not with issuer: it signs nothing before all have loaded its CA"
 type TrustDomain struct {
 	// name is unique within the namespace.
 	// +kubebuilder:validation:MinLength=1
@@ -22,6 +26,14 @@ type TrustDomain struct {
 	// editions says that another controller writes the objects of this trust domain, as editions.
 	// +optional
 	Editions *Editions `json:"editions,omitempty"`
+	// issuer is another controller that issues the leaves. Each leaf then has an issuedSecretName, where the issuer
+	// delivers. certrotation takes the pair from there once all its verifiers have loaded its CA, and asks the issuer for
+	// another one when the CA is rotated. Programs load the Secrets that certrotation writes.
+	//
+	// certrotation makes the CA, and the issuer signs with signer.secretName (for cert-manager: spec.ca.secretName of the
+	// Issuer). With signer.issuedSecretName the CA is the issuer's, too. Policies of what the issuer makes have no effect.
+	// +optional
+	Issuer Issuer `json:"issuer,omitempty"`
 	// signer is the CA key pair.
 	Signer Signer `json:"signer"`
 	// bundle is the ConfigMap of trust anchors.
@@ -76,6 +88,16 @@ type TrustDomain struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="must be a duration between 1m and 8760h"
 	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
 }
+
+// Issuer is a controller that issues certificates.
+// +kubebuilder:validation:Enum=CertManager
+type Issuer string
+
+// The issuers.
+const (
+	// IssuerCertManager is cert-manager. Its Secrets name their Certificate by an annotation.
+	IssuerCertManager Issuer = "CertManager"
+)
 
 // Verifier is a TLS library.
 // +kubebuilder:validation:Enum=Go;OpenSSL;BoringSSL;GnuTLS;NSS;Java
@@ -178,6 +200,11 @@ type Signer struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
+	// issuedSecretName is the Secret in which the issuer keeps the CA. It may replace the CA in one write. secretName then
+	// has certificates without keys.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	IssuedSecretName string `json:"issuedSecretName,omitempty"`
 	// policy for the CA certificates.
 	// +optional
 	Policy IssuancePolicy `json:"policy,omitempty"`
@@ -200,12 +227,18 @@ const (
 // Leaf is an end-entity certificate, or one end-entity certificate for each node.
 // +kubebuilder:validation:XValidation:rule="has(self.forEachNode) == self.secretName.contains('{node}')",message="secretName contains {node} if, and only if, there is one for each node"
 // +kubebuilder:validation:XValidation:rule="has(self.commonName) && size(self.commonName) > 0 || has(self.dnsNames) && size(self.dnsNames) > 0 || has(self.ipAddresses) && size(self.ipAddresses) > 0 || has(self.nodeAddresses) && self.nodeAddresses || has(self.uris) && size(self.uris) > 0",message="a leaf needs a commonName, a name, an address or a URI"
+// +kubebuilder:validation:XValidation:rule="!has(self.issuedSecretName) || !has(self.forEachNode)",message="issuedSecretName not with forEachNode: give each leaf its name"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodeAddresses) || !self.nodeAddresses || has(self.forEachNode)",message="nodeAddresses only with forEachNode"
 type Leaf struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
+	// issuedSecretName is the Secret in which the issuer delivers the pair. Programs load secretName instead: only that
+	// has the anchors of the trust domain under ca.crt, and waits for those who verify the leaf.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	IssuedSecretName string `json:"issuedSecretName,omitempty"`
 	// forEachNode makes one leaf for each selected node.
 	// +optional
 	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`

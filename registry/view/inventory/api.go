@@ -99,6 +99,8 @@ const (
 	ClaimLeaf      ClaimKind = "leaf"
 	ClaimBundle    ClaimKind = "bundle"
 	ClaimAggregate ClaimKind = "aggregate"
+	// ClaimIssued is what another issuer delivers.
+	ClaimIssued ClaimKind = "issued"
 	// ClaimCopy is a copy of a bundle or leaf in the namespace of its source.
 	ClaimCopy ClaimKind = "copy"
 )

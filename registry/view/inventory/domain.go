@@ -34,6 +34,7 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		b.domainOfEditions(p, cfg, out)
 	} else {
 		out.Signer, out.Bundle = b.signer(p, &cfg.Signer), b.bundle(p, &cfg.Bundle)
+		out.Issuer = issuers[cfg.Issuer]
 	}
 	if unlisted := cfg.UnlistedLeaves; unlisted != nil {
 		out.Unlisted = &trust.Unlisted{Drain: unlisted.Drain.Duration}

@@ -135,7 +135,7 @@ func (p *part) claimDomain(domain *configv1alpha1.TrustDomain) error {
 			return fmt.Errorf("%s is claimed twice", objectName(trust.SecretKind, leaf.SecretName))
 		}
 	}
-	return nil
+	return p.claimIssued(domain)
 }
 
 func (p *part) claimAggregate(aggregate *configv1alpha1.Aggregate) error {

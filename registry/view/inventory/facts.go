@@ -21,6 +21,8 @@ type Pair struct {
 	Certificates []*pki.Certificate
 	// Fault is nil if the pair is sound or empty.
 	Fault *Fault
+	// NoKey says that there is no key at all. That is no fault where an issuer keeps it.
+	NoKey bool
 }
 
 // Empty reports whether there is neither a certificate nor a key.

@@ -98,7 +98,7 @@ func (b *builder) leafOf(p *part, domain *configv1alpha1.TrustDomain, name strin
 // leaf reads the Secret of one leaf. The error is why its profile cannot be built.
 func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
 	object, secret := b.tlsSecret(p, name)
-	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy)}
+	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy), Issued: b.issued(p, cfg.IssuedSecretName)}
 	if secret != nil {
 		readLeaf(out, secret)
 	}

@@ -90,7 +90,7 @@ func problemOf(kind trust.ObjectKind, name string, reason trust.Reason, message 
 // first fault in the order of the slots is the problem. The model checks dates.
 func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 	object, secret := b.tlsSecret(p, cfg.SecretName)
-	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy)}
+	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy), Issued: b.issued(p, cfg.IssuedSecretName)}
 	if secret == nil {
 		return out
 	}
@@ -111,7 +111,11 @@ func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 			"restore it, or remove " + PreviousCertKey + " and " + PreviousKeyKey + " once nothing is signed by it"},
 	}
 	for _, s := range slots {
-		if out.Problem = slotProblem(cfg.SecretName, s.slot, s.pair, s.cas, s.step); out.Problem != nil {
+		pair := *s.pair
+		if pair.NoKey && cfg.IssuedSecretName != "" {
+			pair.Fault = nil
+		}
+		if out.Problem = slotProblem(cfg.SecretName, s.slot, &pair, s.cas, s.step); out.Problem != nil {
 			break
 		}
 	}

@@ -20,6 +20,14 @@ type Slot struct {
 	// several is true if the slot may hold several pairs: the certificates are concatenated, newest first, and the
 	// keys in the same order. Any other slot holds one pair, whose certificate may be followed by its chain.
 	several bool
+	// keyless is true if the slot has certificates alone, see WithoutKeys.
+	keyless bool
+}
+
+// WithoutKeys is the slot in the Secret of a signer whose issuer keeps the keys: its pairs have none.
+func (s Slot) WithoutKeys() Slot {
+	s.keyless = true
+	return s
 }
 
 // Slots of a signer Secret. The Secret of a leaf has only the active one.
@@ -103,6 +111,10 @@ func HoldsAuthority(data map[string][]byte) bool {
 func (s Slot) Pairs(data map[string][]byte) ([]*pki.Pair, error) {
 	var pairs []*pki.Pair
 	_, fault := s.read(data, pki.ParseChain, func(chain []*pki.Certificate, key []byte) error {
+		if s.keyless {
+			pairs = append(pairs, &pki.Pair{Certificate: chain[0], Chain: chain[1:]})
+			return nil
+		}
 		pair, err := pki.ParsePair(pki.EncodeCertificates(chain...), key)
 		pairs = append(pairs, pair)
 		return err
@@ -118,13 +130,17 @@ func (s Slot) check(data map[string][]byte, certs *pki.Cache) Pair {
 	list, fault := s.read(data, certs.Chain, func(chain []*pki.Certificate, key []byte) error {
 		return certs.CheckKey(chain[0], key)
 	})
-	return Pair{Certificates: list, Fault: fault}
+	return Pair{Certificates: list, Fault: fault, NoKey: len(list) > 0 && blank(data[s.Key])}
 }
 
 // Put replaces the content of a slot. Without any pair it empties the slot.
 func (s Slot) Put(data map[string][]byte, pairs ...*pki.Pair) error {
 	var certs, keys []byte
 	for _, pair := range pairs {
+		if s.keyless {
+			certs = append(certs, pair.Certificate.PEM()...)
+			continue
+		}
 		key, err := pair.KeyPEM()
 		if err != nil {
 			return fmt.Errorf("encode the key for %s: %w", s.Cert, err)
@@ -157,6 +173,13 @@ func (s Slot) read(
 			return nil, unparsable(s.Cert, fmt.Errorf("chain of %d certificates: %w", len(certs), pki.ErrTooLarge))
 		}
 		return certs, s.keyFault(match(certs, data[s.Key]))
+	}
+	if s.keyless {
+		for i := range certs {
+			// It has no key that could be at fault.
+			_ = match(certs[i:i+1], nil)
+		}
+		return certs, nil
 	}
 	keys := splitKeys(data[s.Key])
 	defer func() {

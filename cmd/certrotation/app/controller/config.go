@@ -40,8 +40,8 @@ type Config struct {
 	// Reads are the clients of the inventory, without a rate limit. Each managed namespace starts several watches at
 	// once: a limit would delay the work, and the API server has its own.
 	Reads inventory.Clients
-	// Targets reads and writes the objects that have a caBundle.
-	Targets dynamic.Interface
+	// Dynamic reads and writes the objects that have a caBundle, and the Certificates of cert-manager.
+	Dynamic dynamic.Interface
 	// Inject maintains the caBundle of our own APIService, EveryTarget the caBundle of every object that requests
 	// one. CertManagerAnnotations accepts requests by the annotation of cert-manager too.
 	Inject, EveryTarget, CertManagerAnnotations bool
@@ -125,8 +125,8 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 	if err := c.connectReads(rest, protobuf); err != nil {
 		return err
 	}
-	if c.Targets, err = dynamic.NewForConfig(rest); err != nil {
-		return fmt.Errorf("make the client of what has a CA bundle: %w", err)
+	if c.Dynamic, err = dynamic.NewForConfig(rest); err != nil {
+		return fmt.Errorf("make the dynamic client: %w", err)
 	}
 	if !o.LeaderElection.LeaderElect {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/cabundle"
 	"certrotation.dev/controller/cleaner"
@@ -14,6 +15,7 @@ import (
 	"certrotation.dev/controller/dial"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/evidence"
+	"certrotation.dev/controller/issuer"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
@@ -76,7 +78,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 	waits := evidence.NewWaits()
 	waits.Register(c.Metrics)
 	collector, err := evidence.New(evidence.Config{
-		Client: c.Client, Records: own, Inventory: p.inventory, Targets: c.Targets, Concurrency: c.Probes, Quorum: p.quorum,
+		Client: c.Client, Records: own, Inventory: p.inventory, Targets: c.Dynamic, Concurrency: c.Probes, Quorum: p.quorum,
 		CertManager: c.CertManagerAnnotations, HandshakesPerSecond: c.HandshakesPerSecond, Dial: c.Dialer.DialContext, Failures: p.failures, Waits: waits,
 	})
 	if err != nil {
@@ -84,6 +86,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 	}
 	rotations, err := rotation.New(rotation.Config{
 		Client: c.Client, Records: own, Inventory: p.inventory, Evidence: collector, Skew: c.Clock, Recorder: p.recorder,
+		Issuer:  &issuer.CertManager{Core: c.Client, Dynamic: c.Dynamic, Clock: clock.RealClock{}},
 		Metrics: c.Metrics, Workers: c.Workers,
 	})
 	if err != nil {
@@ -136,7 +139,7 @@ func (c *Config) injector(p *parts) ([]worker, error) {
 		return nil, nil
 	}
 	injector, err := cabundle.New(cabundle.Config{
-		Targets: c.Targets, Metadata: c.Metadata, Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Inventory: p.inventory,
+		Targets: c.Dynamic, Metadata: c.Metadata, Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Inventory: p.inventory,
 		Recorder: p.recorder, Wrote: p.collector.TargetWritten, Every: c.EveryTarget, CertManager: c.CertManagerAnnotations, Metrics: c.Metrics,
 		Installation: c.Installation,
 	})

@@ -17,6 +17,9 @@ import (
 type LeafApplyConfiguration struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
 	SecretName *string `json:"secretName,omitempty"`
+	// issuedSecretName is the Secret in which the issuer delivers the pair. Programs load secretName instead: only that
+	// has the anchors of the trust domain under ca.crt, and waits for those who verify the leaf.
+	IssuedSecretName *string `json:"issuedSecretName,omitempty"`
 	// forEachNode makes one leaf for each selected node.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
 	// commonName of the subject. Defaults to the smallest of the names and addresses that fit.
@@ -53,6 +56,14 @@ func Leaf() *LeafApplyConfiguration {
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *LeafApplyConfiguration) WithSecretName(value string) *LeafApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithIssuedSecretName sets the IssuedSecretName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IssuedSecretName field is set to the value of the last call.
+func (b *LeafApplyConfiguration) WithIssuedSecretName(value string) *LeafApplyConfiguration {
+	b.IssuedSecretName = &value
 	return b
 }
 

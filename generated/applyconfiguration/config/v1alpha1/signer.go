@@ -12,6 +12,9 @@ package v1alpha1
 type SignerApplyConfiguration struct {
 	// secretName of the kubernetes.io/tls Secret with the slots active, next and previous.
 	SecretName *string `json:"secretName,omitempty"`
+	// issuedSecretName is the Secret in which the issuer keeps the CA. It may replace the CA in one write. secretName then
+	// has certificates without keys.
+	IssuedSecretName *string `json:"issuedSecretName,omitempty"`
 	// policy for the CA certificates.
 	Policy *IssuancePolicyApplyConfiguration `json:"policy,omitempty"`
 }
@@ -27,6 +30,14 @@ func Signer() *SignerApplyConfiguration {
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *SignerApplyConfiguration) WithSecretName(value string) *SignerApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithIssuedSecretName sets the IssuedSecretName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IssuedSecretName field is set to the value of the last call.
+func (b *SignerApplyConfiguration) WithIssuedSecretName(value string) *SignerApplyConfiguration {
+	b.IssuedSecretName = &value
 	return b
 }
 

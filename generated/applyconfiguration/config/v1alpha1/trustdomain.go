@@ -20,6 +20,13 @@ type TrustDomainApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// editions says that another controller writes the objects of this trust domain, as editions.
 	Editions *EditionsApplyConfiguration `json:"editions,omitempty"`
+	// issuer is another controller that issues the leaves. Each leaf then has an issuedSecretName, where the issuer
+	// delivers. certrotation takes the pair from there once all its verifiers have loaded its CA, and asks the issuer for
+	// another one when the CA is rotated. Programs load the Secrets that certrotation writes.
+	//
+	// certrotation makes the CA, and the issuer signs with signer.secretName (for cert-manager: spec.ca.secretName of the
+	// Issuer). With signer.issuedSecretName the CA is the issuer's, too. Policies of what the issuer makes have no effect.
+	Issuer *configv1alpha1.Issuer `json:"issuer,omitempty"`
 	// signer is the CA key pair.
 	Signer *SignerApplyConfiguration `json:"signer,omitempty"`
 	// bundle is the ConfigMap of trust anchors.
@@ -66,6 +73,14 @@ func (b *TrustDomainApplyConfiguration) WithName(value string) *TrustDomainApply
 // If called multiple times, the Editions field is set to the value of the last call.
 func (b *TrustDomainApplyConfiguration) WithEditions(value *EditionsApplyConfiguration) *TrustDomainApplyConfiguration {
 	b.Editions = value
+	return b
+}
+
+// WithIssuer sets the Issuer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Issuer field is set to the value of the last call.
+func (b *TrustDomainApplyConfiguration) WithIssuer(value configv1alpha1.Issuer) *TrustDomainApplyConfiguration {
+	b.Issuer = &value
 	return b
 }
 

@@ -1,0 +1,158 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// delivered is what an action on the signer takes, nil if it takes nothing.
+func (a *decision) delivered(kind ActionKind) *Issued {
+	if kind == GenerateActive || kind == GenerateNext {
+		return a.d.Signer.Issued
+	}
+	return nil
+}
+
+// nextWaits reports whether a new CA must wait for the rotation in flight. An issuer cannot wait: it signs with its new
+// CA alone, so that leaves of the active one cannot be had any more. Then several former CAs are alive.
+func (a *decision) nextWaits(out *Assessment) bool {
+	return out.InFlight() && (a.d.Signer.Issued == nil || a.d.Signer.Next != nil)
+}
+
+// take returns the action that takes a leaf from its issuer, or asks for it, and what that waits for.
+func (a *decision) take(l *Leaf) (*Action, []Blocker) {
+	best, against := a.bestSigner(l.Name)
+	made, current := l.Issued.Certificate, a.signers[l.Name]
+	if made != nil && best != nil && !same(made, l.Certificate) && made.AcceptedBy(best, a.d.Verifiers) && a.advances(l, current, best) {
+		if fault := a.unfitIssued(l); fault != "" {
+			return nil, []Blocker{a.notIssued(l, fault)}
+		}
+		return a.takeAction(l, current, best), nil
+	}
+	reason := a.wantsIssue(l, current, best)
+	switch {
+	case reason == "":
+		return nil, append(a.waitsToLeave(current, against), a.heldBack(l)...)
+	case best == nil:
+		return nil, append(against, Blocker{Object: secret(l.Name), Reason: ReasonNoUsableSigner, Message: reason + ", and no CA may sign it now"})
+	case !l.Issued.Present:
+		return nil, []Blocker{a.notIssued(l, fmt.Sprintf("does not exist: %s has not issued it yet", a.d.Issuer))}
+	case !a.issuerSignsWith(best):
+		return nil, append(a.heldBack(l), a.notIssued(l, fmt.Sprintf("cannot be had of %s any more: %s signs with another CA", best.Subject, a.d.Issuer)))
+	}
+	return &Action{
+			Kind: RequestIssuance, ObjectKind: SecretKind, Object: l.Issued.Name, ResourceVersion: l.Issued.ResourceVersion,
+			Urgent: l.Certificate == nil || l.Certificate.Expired(a.now) || a.rotationRequested(&l.Object), Reason: reason,
+		},
+		[]Blocker{a.notIssued(l, fmt.Sprintf("was not issued anew by %s yet: %s", a.d.Issuer, reason))}
+}
+
+func (a *decision) takeAction(l *Leaf, current, best *pki.Certificate) *Action {
+	missing := l.Certificate == nil || l.Certificate.Expired(a.now)
+	proven := same(current, best)
+	if missing {
+		proven = a.established(best)
+	}
+	return &Action{
+		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+		From: l.Issued, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Urgent: true, Irreversible: !proven,
+		Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
+		Reason:      fmt.Sprintf("%s has issued it in %s", a.d.Issuer, secret(l.Issued.Name)),
+	}
+}
+
+// advances reports whether what is issued is newer than what the leaf has of the same CA.
+func (a *decision) advances(l *Leaf, current, best *pki.Certificate) bool {
+	return l.Certificate == nil || !same(current, best) || !l.Issued.Certificate.NotBefore.Before(l.Certificate.NotBefore)
+}
+
+// wantsIssue says why a leaf needs another certificate of its issuer, "" if it does not. When it is renewed is the
+// issuer's business.
+func (a *decision) wantsIssue(l *Leaf, current, best *pki.Certificate) string {
+	c := l.Certificate
+	switch {
+	case c == nil:
+		return "it does not exist"
+	case c.Expired(a.now):
+		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case a.rotationRequested(&l.Object):
+		return "its rotation was requested" + a.requestText(&l.Object)
+	case current != nil && best != nil && !same(current, best) && a.olderThan(current, best):
+		return fmt.Sprintf("it is signed by %s, which is being replaced", current.Subject)
+	case current != nil && !c.Identifies(current, a.d.Verifiers):
+		return fmt.Sprintf("it identifies another certificate of its issuer than %s has now, by which some verifiers do not find it", current.Subject)
+	}
+	return ""
+}
+
+// unfitIssued says why what was issued must not be taken, whatever CA signed it, "" if it may.
+func (a *decision) unfitIssued(l *Leaf) string {
+	c := l.Issued.Certificate
+	if c.IsCA {
+		return c.Subject + " is a certificate authority and no leaf: issue it without isCA"
+	}
+	if fault := a.unusable(c, l.Policy.Profile); fault != "" {
+		return fault + ": correct what " + a.d.Issuer + " is asked for"
+	}
+	return ""
+}
+
+// heldBack returns the blocker of a certificate that was issued by a CA that may not sign yet, none if there is none.
+func (a *decision) heldBack(l *Leaf) []Blocker {
+	made := l.Issued.Certificate
+	if made == nil || same(made, l.Certificate) || a.signers[l.Name] != nil && made.SignedBy(a.signers[l.Name]) {
+		return nil
+	}
+	ca := a.signerAmong(made, append(slices.Clone(a.authorities), a.authorityOfIssuer()...))
+	if ca == nil {
+		return []Blocker{a.notIssued(l, fmt.Sprintf("is issued by %s, which this trust domain does not know: issue it by the CA of the trust domain", made.Issuer))}
+	}
+	_, blockers := a.maySign(ca, l.Name)
+	return append(blockers, Blocker{
+		Object: secret(l.Issued.Name), Reason: ReasonHeld,
+		Message: fmt.Sprintf("was issued by %s before its verifiers have loaded that CA: it is taken into %s when they have", ca.Subject, secret(l.Name)),
+	})
+}
+
+func (a *decision) authorityOfIssuer() []*pki.Certificate {
+	if s := &a.d.Signer; s.Issued != nil && s.Issued.Certificate != nil {
+		return []*pki.Certificate{s.Issued.Certificate}
+	}
+	return nil
+}
+
+func (a *decision) notIssued(l *Leaf, message string) Blocker {
+	return Blocker{Object: secret(l.Issued.Name), Reason: ReasonNotIssued, Message: message}
+}
+
+// asked separates what the issuer is asked for from other actions on leaves, and adds what is asked of it for the signer.
+func (a *decision) asked(issues []Action) (asked, others []Action) {
+	for i := range issues {
+		if issues[i].Kind == RequestIssuance {
+			asked = append(asked, issues[i])
+		} else {
+			others = append(others, issues[i])
+		}
+	}
+	s := &a.d.Signer
+	if s.Issued != nil && s.Issued.Present && a.rotationRequested(&s.Object) && same(s.Active, s.Issued.Certificate) && a.stage == Stable {
+		asked = append(asked, Action{
+			Kind: RequestIssuance, ObjectKind: SecretKind, Object: s.Issued.Name, ResourceVersion: s.Issued.ResourceVersion,
+			Urgent: true, Reason: "the rotation of " + secret(s.Name) + " was requested" + a.requestText(&s.Object),
+		})
+	}
+	return asked, others
+}
+
+func (a *decision) byIssuer() string {
+	if a.d.Issuer == "" {
+		return ""
+	}
+	return ", by " + a.d.Issuer
+}
