@@ -102,6 +102,7 @@ test test-rotation test-nodes test-all test-versions: DATE := 1970-01-01T00:00:0
 
 .PHONY: test
 test: tools build ## The gate's tests: all packages without a control plane, then one pass over a real one (15 minutes, no root).
+	@hack/build-tools.sh cert-manager
 	@hack/test.sh units planes short-planes
 
 .PHONY: test-rotation
@@ -116,7 +117,7 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 
 .PHONY: test-all
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, attacks on pods, and the two above (90 minutes, root).
-	@hack/build-tools.sh $(OLDEST)
+	@hack/build-tools.sh cert-manager $(OLDEST)
 	@hack/install-packages.sh openssl=openssl certtool=gnutls-bin certutil=libnss3-tools javac=default-jdk-headless chromium=chromium \
 		nginx=nginx-light haproxy=haproxy
 	@go -C hack/tools/prometheus vet ./...
@@ -135,6 +136,7 @@ test-versions: test-newest test-older test-oldest-nodes ## Run the tests on a co
 
 .PHONY: test-newest
 test-newest: tools build
+	@hack/build-tools.sh cert-manager
 	@hack/test.sh planes
 
 .PHONY: test-older

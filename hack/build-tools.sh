@@ -10,6 +10,7 @@
 #     static-pods                        what package test/cluster/nodes runs: kubelet, containerd (runc: hack/install-packages.sh)
 #     nodes                              the same, and kube-scheduler, kubeadm, etcdutl, helm
 #     kubernetes-1.34                    an older Kubernetes (hack/tools/kubernetes-1.34), into bin/tools/kubernetes-1.34
+#     cert-manager                       controllers of cert-manager for a CA issuer, and their CustomResourceDefinitions
 #     gotestsum                          what runs the tests
 #     lint                               golangci-lint, deadcode
 #     helm, kube-score, govulncheck, krew
@@ -40,10 +41,12 @@ kubernetes_flags() {
   done
 }
 
-# describe GROUP sets module, packages, tags and flags (for the linker).
+# describe GROUP sets module, packages, tags and flags (for the linker), and definitions: a module that it requires, and those of its files
+# that become GROUP-definitions.yaml.
 describe() {
   local kubernetes=k8s.io/kubernetes/cmd
   module="hack/tools/$1"
+  definitions=()
   tags=""
   flags=""
   case "$1" in
@@ -59,6 +62,10 @@ describe() {
       flags="-X github.com/containerd/containerd/v2/version.Version=$(required "$module" github.com/containerd/containerd/v2)"
       ;;
     kubernetes-*) packages=("$kubernetes"/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kubectl}) ;;
+    cert-manager)
+      packages=(./)
+      definitions=(github.com/cert-manager/cert-manager 'deploy/crds/cert-manager.io_*.yaml')
+      ;;
     gotestsum) packages=(gotest.tools/gotestsum) ;;
     lint)
       packages=(github.com/golangci/golangci-lint/v2/cmd/golangci-lint golang.org/x/tools/cmd/deadcode)
@@ -86,6 +93,7 @@ fingerprint() {
       case "$package" in ./*) cat "$module/$package"/*.go ;; esac
     done
     echo "${packages[*]} $tags $flags"
+    [ ${#definitions[@]} = 0 ] || echo "${definitions[*]}"
     go env GOVERSION GOOS GOARCH
   } | sha256sum | cut -c-32
 }
@@ -106,6 +114,9 @@ build() {
   if ! GOGC=400 GOMEMLIMIT=2GiB CGO_ENABLED=0 go build -C "$module" -trimpath -buildvcs=false -tags "$tags" -ldflags "-s -w $flags" -o "$cache/.new/" "${packages[@]}" 9>&-; then
     echo "hack/build-tools.sh: the group $1 does not build (see above); mend $module and run hack/build-tools.sh $1 again" >&2
     exit 1
+  fi
+  if [ ${#definitions[@]} -gt 0 ]; then
+    cat "$(go -C "$module" list -m -f '{{.Dir}}' "${definitions[0]}")"/${definitions[1]} >"$cache/.new/$1-definitions.yaml"
   fi
   mv "$cache/.new" "$built"
   echo "$1: built in $((SECONDS - start)) s"
