@@ -103,6 +103,7 @@ test test-rotation test-nodes test-all test-versions: DATE := 1970-01-01T00:00:0
 .PHONY: test
 test: tools build ## The gate's tests: all packages without a control plane, then one pass over a real one (15 minutes, no root).
 	@hack/build-tools.sh cert-manager
+	@hack/install-packages.sh haproxy=haproxy
 	@hack/test.sh units planes short-planes
 
 .PHONY: test-rotation

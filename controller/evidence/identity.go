@@ -68,7 +68,7 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 			id.proofs = append(id.proofs, proof{ca: attested(s.d, ca, c.clock.Now()), pair: &pair})
 		case errors.Is(err, errUnmintable):
 			id.failure = cmp.Or(id.failure, fmt.Sprintf(
-				"it cannot be probed with a client leaf of %s: Secret/%s has no usable key of that CA", ca.Subject, s.d.Signer.Name))
+				"it cannot be probed with a client leaf of %s: Secret/%s has no usable key of that CA", ca.Subject, keyHolder(s.d)))
 		default:
 			return nil, err
 		}
@@ -124,10 +124,12 @@ func copySubject(leaf *pki.Certificate) pki.Profile {
 	}
 }
 
-// proven lists the CAs that handshakes must prove: those that may sign leaves.
+// proven lists the CAs that handshakes must prove: those that may sign leaves. Another issuer has the key of its present
+// CA alone.
 func proven(d *trust.Domain, now time.Time) []*pki.Certificate {
+	issued := d.Signer.Issued
 	return slices.DeleteFunc([]*pki.Certificate{d.Signer.Next, d.Signer.Active}, func(ca *pki.Certificate) bool {
-		return ca == nil || !ca.ValidAt(now)
+		return ca == nil || !ca.ValidAt(now) || issued != nil && !ca.Equal(issued.Certificate)
 	})
 }
 

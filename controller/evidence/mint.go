@@ -44,10 +44,7 @@ type signers struct {
 
 // Mint implements minter. It reads the signer's key, or that of its issuer, from the API server, uses it once and does not keep it.
 func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error) {
-	name := d.Signer.Name
-	if d.Signer.Issued != nil {
-		name = d.Signer.Issued.Name
-	}
+	name := keyHolder(d)
 	secret, err := m.client.CoreV1().Secrets(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not exist: %w", d.Namespace, name, errUnmintable)
@@ -67,6 +64,14 @@ func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint,
 		return tls.Certificate{}, fmt.Errorf("sign with %s/%s: %w: %w", d.Namespace, name, errUnmintable, err)
 	}
 	return leaf, nil
+}
+
+// keyHolder is the Secret with the keys of the CAs.
+func keyHolder(d *trust.Domain) string {
+	if d.Signer.Issued != nil {
+		return d.Signer.Issued.Name
+	}
+	return d.Signer.Name
 }
 
 func leafOf(ca *pki.Pair, profile pki.Profile, now time.Time) (tls.Certificate, error) {

@@ -133,6 +133,23 @@ func waysOfMembers() map[trust.Reason]wayOut {
 		}
 	}
 	return map[trust.Reason]wayOut{
+		trust.ReasonHeld: {
+			config: issuedConfig,
+			begin: func(g *guarded) {
+				m := g.certManager()
+				stuck(g)
+				m.replace()
+				m.issue(issuedClient)
+			},
+			person: reloads,
+		},
+		trust.ReasonNotIssued: {
+			config: issuedConfig,
+			begin: func(g *guarded) {
+				g.certManager().answers = func(string) error { return &issuer.FailedError{Why: "Certificate/server: failed"} }
+			},
+			person: func(g *guarded) { g.issuer.answers = nil },
+		},
 		trust.ReasonAnchorNotLoaded: {begin: stuck, person: reloads},
 		trust.ReasonNotObserved: {
 			begin: func(g *guarded) {

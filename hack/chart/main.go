@@ -42,6 +42,7 @@ tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, eff
 	{"manifests/overlays/namespaced", "namespaces: [mtls-demo]"},
 	{"test/rbac/testdata/ca-bundles", "caBundles: true"},
 	{"test/rbac/testdata/workloads", "workloads: true"},
+	{"test/rbac/testdata/cert-manager", "certManager: true"},
 	{"hack/chart/testdata/prometheus-operator", "prometheusOperator: true"},
 	{"hack/chart/testdata/environment", `env: [{name: KUBERNETES_SERVICE_HOST, value: 192.0.2.1}]`},
 }

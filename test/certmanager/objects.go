@@ -46,6 +46,14 @@ func Leaf(namespace, name, issuer string, annotations map[string]string, dnsName
 	return object("Certificate", namespace, name, spec)
 }
 
+// Client returns the Certificate of a client, like Leaf. It has the name as its common name.
+func Client(namespace, name, issuer string, annotations map[string]string) *unstructured.Unstructured {
+	spec := certificate(name, issuer, annotations)
+	spec["commonName"] = name
+	spec["usages"] = []any{"digital signature", "client auth"}
+	return object("Certificate", namespace, name, spec)
+}
+
 func certificate(secret, issuer string, annotations map[string]string) map[string]any {
 	onSecret := map[string]any{}
 	for key, value := range annotations {

@@ -6,27 +6,51 @@ package integration
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/certmanager"
+	"certrotation.dev/test/kubeletvolume"
 )
 
-// issuerKey is the key of a Secret where cert-manager writes the certificate of the issuer.
-const issuerKey = "ca.crt"
+const gatewayNamespace = "gateway"
 
-// issuance is a namespace where cert-manager issues certificates.
+// gatewayConfiguration is a trust domain whose CA and leaves are cert-manager's.
+const gatewayConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: gateway}
+spec:
+  trustDomains:
+  - name: gateway
+    issuer: CertManager
+    signer: {secretName: gateway-signer, issuedSecretName: ca}
+    bundle: {configMapName: gateway-bundle}
+    leaves:
+    - {secretName: gateway, issuedSecretName: issued-gateway, dnsNames: [haproxy.parties.svc], usages: [ServerAuth]}
+    - {secretName: client, issuedSecretName: issued-client, commonName: issued-client, usages: [ClientAuth]}
+    relyingParties:
+    - name: haproxy
+      verifies: {usages: [ClientAuth]}
+      presents: [gateway]
+      # The CAs of cert-manager have one subject, so that a list of subjects proves none.
+      evidence: {kind: tlsProbe, tlsProbe: {proof: Handshake, interval: 1s, endpoints: [{address: "127.0.0.1:%d", serverName: haproxy.parties.svc}]}}
+    - {name: client, verifies: {usages: [ServerAuth]}, presents: [client], evidence: {kind: acknowledgement}}
+`
+
+// issuance is what cert-manager issues in a namespace.
 type issuance struct {
 	*plane
 
@@ -52,49 +76,143 @@ func newIssuance(t *testing.T, p *plane, namespace string) *issuance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	makeNamespace(t, p.client, namespace)
 	return &issuance{plane: p, namespace: namespace, dynamic: client}
 }
 
-// TestCertManagerIssues shows a rotation by cert-manager alone: one write replaces the CA, and its leaves stay, which the new CA does
-// not verify. It also shows that annotations of a Secret survive an issuance, and a foreign ca.crt does not.
-func TestCertManagerIssues(t *testing.T) {
+// TestCertManagerReplacesItsCA has the controllers of cert-manager replace their CA in one write, and renew a client's leaf at once,
+// while the gateway does not reload. The client gets that leaf when the gateway has loaded the CA, the gateway's own leaf is issued
+// anew, and no request fails.
+func TestCertManagerReplacesItsCA(t *testing.T) {
 	t.Parallel()
-	s := newIssuance(t, barePlane.use(t), "cert-manager-issues")
+	r := newGateway(t)
+	s := newIssuance(t, r.plane, r.namespace)
+	consent := map[string]string{trust.AnnotationConfiguration: "gateway"}
 	s.create(t,
-		certmanager.SelfSignedIssuer(s.namespace, "self-signed"), certmanager.CA(s.namespace, "ca", "self-signed", consent),
-		certmanager.CAIssuer(s.namespace, "ca", "ca"), certmanager.Leaf(s.namespace, "leaf", "ca", consent, "localhost"))
-	ca, leaf := s.issued(t, "ca", nil), s.issued(t, "leaf", nil)
-	s.verify(t, leaf, ca)
+		certmanager.SelfSignedIssuer(r.namespace, "self-signed"), certmanager.CA(r.namespace, "ca", "self-signed", consent),
+		certmanager.CAIssuer(r.namespace, "ca", "ca"), certmanager.Client(r.namespace, "issued-client", "ca", consent),
+		certmanager.Leaf(r.namespace, "issued-gateway", "ca", consent, "haproxy.parties.svc"))
+	r.start(t)
+	reloads := r.reload(t, r.servers[0])
+	old := r.certificate(t, r.signer)
+	requests := r.sendRequests(t)
+	r.volumes.await(requests)
 
-	foreign := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/note":"kept"}},"data":{%q:"Zm9yZWlnbg=="}}`, issuerKey)
-	if _, err := s.client.CoreV1().Secrets(s.namespace).Patch(
-		t.Context(), "leaf", types.MergePatchType, []byte(foreign), metav1.PatchOptions{FieldManager: "somebody"},
-	); err != nil {
+	reloads.pause(true)
+	s.reissue(t, "ca")
+	next := r.certificate(t, "ca")
+	for !r.certificate(t, "issued-client").SignedBy(next) {
+		// Until it has seen the Secret of its new CA, cert-manager signs with the former one.
+		s.reissue(t, "issued-client")
+	}
+	rotations := r.own.CertrotationV1alpha1().CertificateRotations(r.namespace)
+	eventually(t, "the client's leaf is held", func(ctx context.Context) error {
+		now, err := rotations.Get(ctx, r.signer, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, b := range now.Status.Blockers {
+			if b.Reason == string(trust.ReasonHeld) && b.Object == "Secret/issued-client" {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is %s: %+v", now.Status.Stage, now.Status.Blockers)
+	})
+	eventually(t, "requests are answered meanwhile", func(ctx context.Context) error { return requests.awaitMore(ctx, requestsOfEach) })
+	if leaf := r.certificate(t, "client"); !leaf.SignedBy(old) {
+		t.Error("the client has a leaf that the gateway does not accept")
+	}
+	reloads.pause(false)
+
+	eventually(t, "the CA is rotated", func(ctx context.Context) error {
+		now, err := rotations.Get(ctx, r.signer, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now.Status.Stage != v1alpha1.StageStable || now.Status.Certificate.Fingerprint == string(old.Fingerprint) {
+			return fmt.Errorf("it is %s: %+v", now.Status.Stage, now.Status.Blockers)
+		}
+		return nil
+	})
+	eventually(t, "no Secret, bundle or file has another anchor", func(ctx context.Context) error { return r.hasOnly(ctx, next) })
+	eventually(t, "HAProxy has the new CA alone", func(ctx context.Context) error { return r.servers[0].hasOnly(ctx, next) })
+	eventually(t, "requests are answered afterwards", func(ctx context.Context) error { return requests.awaitMore(ctx, requestsOfEach) })
+	requests.want(t)
+	if key := r.secret(t, r.signer).Data[corev1.TLSPrivateKeyKey]; len(key) > 0 {
+		t.Error("the key of cert-manager's CA is in another Secret")
+	}
+}
+
+// newGateway is a ring of HAProxy alone, with a client.
+func newGateway(t *testing.T) *ring {
+	t.Helper()
+	haproxy := partyPrograms()[1]
+	haproxy.file, haproxy.leaf = "gateway.cfg", "gateway"
+	haproxy.args[len(haproxy.args)-1] = "{{.Dir}}/gateway.cfg"
+	r := &ring{
+		plane: workingPlane.use(t), namespace: gatewayNamespace, signer: "gateway-signer", bundle: "gateway-bundle", servers: []*party{haproxy},
+		ports: freePorts(t, "haproxy"),
+	}
+	makeNamespace(t, r.client, r.namespace)
+	configure(t, r.own, r.namespace, fmt.Sprintf(gatewayConfiguration, r.ports["haproxy"]))
+	return r
+}
+
+// reloader tells a program to reload when its files change, as a sidecar does.
+type reloader struct{ paused atomic.Bool }
+
+func (r *reloader) pause(paused bool) { r.paused.Store(paused) }
+
+func (r *ring) reload(t *testing.T, p *party) *reloader {
+	t.Helper()
+	out := &reloader{}
+	volume := r.volumes.of[p.leaf]
+	loaded := fileOf(t, volume)
+	background(t, func(ctx context.Context) {
+		every(ctx, 100*time.Millisecond, func() {
+			now := fileOf(t, volume)
+			if now == loaded || out.paused.Load() {
+				return
+			}
+			loaded = now
+			if err := p.process.Signal(syscall.SIGUSR2); err != nil {
+				t.Errorf("reload %s: %v", p.name, err)
+			}
+		})
+	})
+	return out
+}
+
+// fileOf returns what a program reads of its volume.
+func fileOf(t *testing.T, volume *kubeletvolume.Volume) string {
+	t.Helper()
+	var all string
+	for _, name := range []string{"tls.crt", "ca.crt"} {
+		text, err := os.ReadFile(volume.Path(name))
+		if err != nil {
+			t.Errorf("read a mounted file: %v", err)
+		}
+		all += string(text)
+	}
+	return all
+}
+
+func (r *ring) secret(t *testing.T, name string) *corev1.Secret {
+	t.Helper()
+	secret, err := r.client.CoreV1().Secrets(r.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	next := s.reissue(t, leaf)
-	s.verify(t, next, ca)
-	if bytes.Equal(next.Data[corev1.TLSPrivateKeyKey], leaf.Data[corev1.TLSPrivateKeyKey]) {
-		t.Error("the leaf still has its former key")
-	}
-	for _, key := range []string{"example.com/note", trust.AnnotationConfiguration} {
-		if next.Annotations[key] == "" {
-			t.Errorf("an issuance has removed the annotation %s", key)
-		}
-	}
+	return secret
+}
 
-	newCA := s.reissue(t, ca)
-	// A later leaf proves that cert-manager has seen the new CA.
-	s.create(t, certmanager.Leaf(s.namespace, "later", "ca", consent, "localhost"))
-	s.verify(t, s.issued(t, "later", nil), newCA)
-	stayed := s.issued(t, "leaf", nil)
-	if !bytes.Equal(stayed.Data[corev1.TLSCertKey], next.Data[corev1.TLSCertKey]) {
-		t.Error("the leaf has followed its CA")
+// certificate returns the first certificate of a Secret.
+func (r *ring) certificate(t *testing.T, name string) *pki.Certificate {
+	t.Helper()
+	chain, err := pki.ParseChain(r.secret(t, name).Data[corev1.TLSCertKey])
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := verifyLeaf(stayed, newCA.Data[corev1.TLSCertKey]); err == nil {
-		t.Error("the new CA verifies the leaf of the former one")
-	}
+	return chain[0]
 }
 
 func (s *issuance) create(t *testing.T, objects ...*unstructured.Unstructured) {
@@ -110,79 +228,22 @@ func (s *issuance) create(t *testing.T, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// reissue requests a new certificate and returns the Secret that has it. No version of the Secret may mix old and new.
-func (s *issuance) reissue(t *testing.T, before *corev1.Secret) *corev1.Secret {
+// reissue has cert-manager issue a Certificate anew, and returns when its Secret has another certificate.
+func (s *issuance) reissue(t *testing.T, name string) {
 	t.Helper()
-	if err := certmanager.Reissue(t.Context(), s.dynamic, s.namespace, before.Name); err != nil {
-		t.Fatal(err)
-	}
-	after := s.issued(t, before.Name, before)
-	watch, err := s.client.CoreV1().Secrets(s.namespace).Watch(t.Context(), metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", before.Name).String(), ResourceVersion: before.ResourceVersion,
-	})
+	secrets := s.client.CoreV1().Secrets(s.namespace)
+	before, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		secret, ok := event.Object.(*corev1.Secret)
-		if !ok {
-			t.Fatalf("watch the Secret %s: %v", before.Name, event.Object)
-		}
-		if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-			t.Errorf("a version of the Secret %s has a certificate and a key that do not match: %v", before.Name, err)
-		}
-		if secret.ResourceVersion == after.ResourceVersion {
-			return after
-		}
+	if err := certmanager.Reissue(t.Context(), s.dynamic, s.namespace, name); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("the watch of the Secret %s has ended", before.Name)
-	return nil
-}
-
-// issued waits until a Certificate is ready and returns its Secret. The Secret must have another certificate than before, if given.
-func (s *issuance) issued(t *testing.T, name string, before *corev1.Secret) *corev1.Secret {
-	t.Helper()
-	var secret *corev1.Secret
 	eventually(t, "cert-manager issues "+name, func(ctx context.Context) error {
-		certificate, err := s.dynamic.Resource(certmanager.Certificates).Namespace(s.namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
+		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && bytes.Equal(secret.Data[corev1.TLSCertKey], before.Data[corev1.TLSCertKey]) {
+			err = errors.New("the Secret still has the former certificate")
 		}
-		if !certmanager.HasCondition(certificate, "Ready") || certmanager.HasCondition(certificate, "Issuing") {
-			return fmt.Errorf("its status is %v", certificate.Object["status"])
-		}
-		if secret, err = s.client.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return err
-		}
-		if before != nil && bytes.Equal(secret.Data[corev1.TLSCertKey], before.Data[corev1.TLSCertKey]) {
-			return errors.New("the Secret still has the former certificate")
-		}
-		return nil
-	})
-	return secret
-}
-
-// verify requires that a CA verifies a leaf, and that the leaf's ca.crt is that CA.
-func (s *issuance) verify(t *testing.T, leaf, ca *corev1.Secret) {
-	t.Helper()
-	if err := verifyLeaf(leaf, ca.Data[corev1.TLSCertKey]); err != nil {
-		t.Errorf("the CA does not verify %s: %v", leaf.Name, err)
-	}
-	if !bytes.Equal(leaf.Data[issuerKey], ca.Data[corev1.TLSCertKey]) {
-		t.Errorf("%s of %s is not its CA:\n%s", issuerKey, leaf.Name, leaf.Data[issuerKey])
-	}
-}
-
-func verifyLeaf(leaf *corev1.Secret, anchors []byte) error {
-	pair, err := tls.X509KeyPair(leaf.Data[corev1.TLSCertKey], leaf.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
 		return err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(anchors) {
-		return errors.New("the CA is not PEM")
-	}
-	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost"})
-	return err
+	})
 }

@@ -56,7 +56,7 @@ const (
 func TestExtendedParties(t *testing.T) {
 	t.Parallel()
 	r := newRing(t)
-	old := r.signer(t)
+	old := r.activePair(t)
 	stranger := clientLeaf(t, old)
 	for _, party := range r.servers {
 		eventually(t, party.name+" accepts a leaf of the CA", func(ctx context.Context) error { return party.accepts(ctx, stranger) })
@@ -78,7 +78,7 @@ func TestExtendedParties(t *testing.T) {
 		}
 		return nil
 	})
-	next := r.signer(t).Certificate
+	next := r.activePair(t).Certificate
 	eventually(t, "no Secret, bundle or file has another anchor", func(ctx context.Context) error { return r.hasOnly(ctx, next) })
 	for _, party := range r.servers {
 		eventually(t, party.name+" has the new CA alone", func(ctx context.Context) error { return party.hasOnly(ctx, next) })
@@ -88,30 +88,45 @@ func TestExtendedParties(t *testing.T) {
 	requests.want(t)
 }
 
-// ring is the trust domain with its programs.
+// ring is a trust domain with its programs.
 type ring struct {
 	*plane
 
+	namespace, signer, bundle string
+
 	volumes *volumes
 	servers []*party
+	ports   map[string]int
 }
 
-// newRing returns when the programs serve and their agents acknowledge.
 func newRing(t *testing.T) *ring {
 	t.Helper()
-	r := &ring{plane: workingPlane.use(t), servers: partyPrograms()}
+	r := &ring{
+		plane: workingPlane.use(t), namespace: partiesNamespace, signer: partiesSigner, bundle: "parties-bundle", servers: partyPrograms(),
+		ports: freePorts(t, "nginx", "haproxy", "java", "reload"),
+	}
 	makeNamespace(t, r.client, partiesNamespace)
 	configure(t, r.own, partiesNamespace, partiesConfiguration)
-	r.volumes = followSecrets(t, r.client, "nginx", "haproxy", "java", "client")
-	r.startParties(t)
+	r.start(t)
 	r.startAgents(t)
 	return r
 }
 
-// signer returns the active CA.
-func (r *ring) signer(t *testing.T) *pki.Pair {
+// start returns when the programs serve.
+func (r *ring) start(t *testing.T) {
 	t.Helper()
-	secret, err := r.client.CoreV1().Secrets(partiesNamespace).Get(t.Context(), partiesSigner, metav1.GetOptions{})
+	leaves := []string{"client"}
+	for _, party := range r.servers {
+		leaves = append(leaves, party.leaf)
+	}
+	r.volumes = followSecrets(t, r.client, r.namespace, leaves...)
+	r.startParties(t)
+}
+
+// activePair returns the active CA.
+func (r *ring) activePair(t *testing.T) *pki.Pair {
+	t.Helper()
+	secret, err := r.client.CoreV1().Secrets(r.namespace).Get(t.Context(), r.signer, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,12 +155,12 @@ func clientLeaf(t *testing.T, ca *pki.Pair) *tls.Certificate {
 
 // hasOnly returns an error unless this is the only anchor in the bundle, beside each leaf, and in each volume.
 func (r *ring) hasOnly(ctx context.Context, anchor *pki.Certificate) error {
-	bundle, err := r.client.CoreV1().ConfigMaps(partiesNamespace).Get(ctx, "parties-bundle", metav1.GetOptions{})
+	bundle, err := r.client.CoreV1().ConfigMaps(r.namespace).Get(ctx, r.bundle, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	found := map[string]string{"the bundle": bundle.Data["ca-bundle.crt"]}
-	secrets, err := r.client.CoreV1().Secrets(partiesNamespace).List(ctx, metav1.ListOptions{})
+	secrets, err := r.client.CoreV1().Secrets(r.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ var partyFiles embed.FS
 
 // party is a program that serves mutual TLS, and calls the next one.
 type party struct {
-	// name is that of the program, its relying party, and its leaf.
-	name string
+	// name is that of the program and its relying party. leaf is its Secret.
+	name, leaf string
 	// executable is in the Debian package.
 	executable, debian string
 	// file is the configuration, or the program that java runs.
@@ -51,19 +51,19 @@ type party struct {
 func partyPrograms() []*party {
 	return []*party{
 		{
-			name: "java", executable: "java", debian: "default-jdk-headless", file: "Party.java",
+			name: "java", leaf: "java", executable: "java", debian: "default-jdk-headless", file: "Party.java",
 			args: []string{
 				"-Xmx128m", "-XX:+UseSerialGC", "{{.Dir}}/Party.java", "{{.Volume}}", "{{.Ports.java}}", "{{.Ports.reload}}", "{{.Ports.nginx}}",
 			},
 			reload: []string{"--reload-http=http://127.0.0.1:{{.Ports.reload}}/-/reload"},
 		},
 		{
-			name: "haproxy", executable: "haproxy", debian: "haproxy", file: "haproxy.cfg",
+			name: "haproxy", leaf: "haproxy", executable: "haproxy", debian: "haproxy", file: "haproxy.cfg",
 			args:   []string{"-W", "-db", "-f", "{{.Dir}}/haproxy.cfg"},
 			reload: []string{"--reload-signal=USR2", "--pid-file={{.PidFile}}"},
 		},
 		{
-			name: "nginx", executable: "nginx", debian: "nginx-light", file: "nginx.conf",
+			name: "nginx", leaf: "nginx", executable: "nginx", debian: "nginx-light", file: "nginx.conf",
 			args:   []string{"-e", "stderr", "-p", "{{.Dir}}", "-c", "{{.Dir}}/nginx.conf"},
 			reload: []string{"--reload-signal=HUP", "--pid-file={{.PidFile}}"},
 		},
@@ -89,17 +89,23 @@ func (p *partyPlace) fill(t *testing.T, texts ...string) []string {
 	return out
 }
 
-// startParties starts the programs, and returns when they serve.
-func (r *ring) startParties(t *testing.T) {
+func freePorts(t *testing.T, names ...string) map[string]int {
 	t.Helper()
-	place := &partyPlace{Ports: map[string]int{}}
-	for _, name := range []string{"nginx", "haproxy", "java", "reload"} {
+	out := map[string]int{}
+	for _, name := range names {
 		port, err := cluster.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		place.Ports[name] = port
+		out[name] = port
 	}
+	return out
+}
+
+// startParties starts the programs, and returns when they serve.
+func (r *ring) startParties(t *testing.T) {
+	t.Helper()
+	place := &partyPlace{Ports: r.ports}
 	for _, p := range r.servers {
 		path, err := exec.LookPath(p.executable)
 		if err != nil {
@@ -109,11 +115,11 @@ func (r *ring) startParties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		place.Dir, place.Volume = t.TempDir(), r.volumes.of[p.name].Dir
+		place.Dir, place.Volume = t.TempDir(), r.volumes.of[p.leaf].Dir
 		if err := os.WriteFile(filepath.Join(place.Dir, p.file), []byte(place.fill(t, string(text))[0]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p.process = r.AddProcess(p.name, path, place.fill(t, p.args...)...)
+		p.process = r.AddProcess(r.namespace+"-"+p.name, path, place.fill(t, p.args...)...)
 		p.address, p.peers = fmt.Sprintf("127.0.0.1:%d", place.Ports[p.name]), r.volumes.of["client"]
 		startInOrder(t, p.process)
 		place.PidFile = p.process.PidFile()
@@ -132,9 +138,9 @@ func (r *ring) startAgents(t *testing.T) {
 	t.Helper()
 	for _, p := range r.servers {
 		kubeconfig := r.mayReport(t, p.name)
-		volume := r.volumes.of[p.name]
+		volume := r.volumes.of[p.leaf]
 		args := append([]string{
-			"agent", "--kubeconfig=" + kubeconfig, "--namespace=" + partiesNamespace, "--signer=" + partiesSigner, "--party=" + p.name,
+			"agent", "--kubeconfig=" + kubeconfig, "--namespace=" + r.namespace, "--signer=" + r.signer, "--party=" + p.name,
 			"--member=" + p.name, "--instance=" + p.name, "--certificate=" + volume.Path("tls.crt"), "--anchors=" + volume.Path("ca.crt"),
 			"--prove=" + p.address, "--client-certificate=" + volume.Path("tls.crt"), "--client-key=" + volume.Path("tls.key"), "--bind-address=",
 		}, p.reload...)
@@ -145,8 +151,8 @@ func (r *ring) startAgents(t *testing.T) {
 // mayReport returns a kubeconfig of an account that may acknowledge for a party.
 func (r *ring) mayReport(t *testing.T, party string) string {
 	t.Helper()
-	account := "system:serviceaccount:" + partiesNamespace + ":" + party
-	grantReports(t, r.plane, partiesNamespace, partiesSigner, party, account)
+	account := "system:serviceaccount:" + r.namespace + ":" + party
+	grantReports(t, r.plane, r.namespace, r.signer, party, account)
 	kubeconfig, err := r.UserKubeconfig(account, "system:serviceaccounts")
 	if err != nil {
 		t.Fatal(err)

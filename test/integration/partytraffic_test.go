@@ -26,8 +26,9 @@ import (
 // volumes are those of Secrets, which the test writes as kubelet does. Its goroutine is the only one that writes
 // them.
 type volumes struct {
-	client kubernetes.Interface
-	of     map[string]*kubeletvolume.Volume
+	client    kubernetes.Interface
+	namespace string
+	of        map[string]*kubeletvolume.Volume
 	// versions of the Secrets that are mounted.
 	versions map[string]string
 	// requests are sent while the volumes change. Until then it is nil.
@@ -36,9 +37,9 @@ type volumes struct {
 }
 
 // followSecrets mounts Secrets until the test ends.
-func followSecrets(t *testing.T, client kubernetes.Interface, names ...string) *volumes {
+func followSecrets(t *testing.T, client kubernetes.Interface, namespace string, names ...string) *volumes {
 	t.Helper()
-	v := &volumes{client: client, of: map[string]*kubeletvolume.Volume{}, versions: map[string]string{}}
+	v := &volumes{client: client, namespace: namespace, of: map[string]*kubeletvolume.Volume{}, versions: map[string]string{}}
 	for _, name := range names {
 		v.of[name] = kubeletvolume.New(t)
 	}
@@ -59,7 +60,7 @@ func followSecrets(t *testing.T, client kubernetes.Interface, names ...string) *
 // mount swaps the content of a volume if its Secret has changed. Before that, requests are answered with the former
 // content.
 func (v *volumes) mount(ctx context.Context, t *testing.T, name string) error {
-	secret, err := v.client.CoreV1().Secrets(partiesNamespace).Get(ctx, name, metav1.GetOptions{})
+	secret, err := v.client.CoreV1().Secrets(v.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || secret.ResourceVersion == v.versions[name] {
 		return err
 	}
@@ -126,7 +127,7 @@ type requests struct {
 	stop func()
 }
 
-// sendRequests sends requests to nginx until the test ends, each with a new connection.
+// sendRequests sends requests to the last program until the test ends, each with a new connection.
 func (r *ring) sendRequests(t *testing.T) *requests {
 	t.Helper()
 	source := r.startClient(t)
@@ -140,7 +141,7 @@ func (r *ring) sendRequests(t *testing.T) *requests {
 	t.Cleanup(q.stop)
 	running.Go(func() { every(ctx, 50*time.Millisecond, func() { q.observeStage(ctx, r) }) })
 	config := source.ClientConfig(nil)
-	config.ServerName = "nginx.parties.svc"
+	config.ServerName = r.servers[len(r.servers)-1].name + ".parties.svc"
 	url := "https://" + r.servers[len(r.servers)-1].address + "/"
 	for range 2 {
 		running.Go(func() {
@@ -165,19 +166,19 @@ func (r *ring) startClient(t *testing.T) *reload.Source {
 	if err := errors.Join(err, unread); err != nil {
 		t.Fatal(err)
 	}
-	api, err := reload.Connect(config, partiesNamespace)
+	api, err := reload.Connect(config, r.namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	background(t, func(ctx context.Context) { source.Follow(ctx, files) })
 	background(t, func(ctx context.Context) {
-		source.Acknowledge(ctx, api, reload.Member{Namespace: partiesNamespace, Signer: partiesSigner, Party: "client", Name: "client", Instance: "client"})
+		source.Acknowledge(ctx, api, reload.Member{Namespace: r.namespace, Signer: r.signer, Party: "client", Name: "client", Instance: "client"})
 	})
 	return source
 }
 
 func (q *requests) observeStage(ctx context.Context, r *ring) {
-	now, err := r.own.CertrotationV1alpha1().CertificateRotations(partiesNamespace).Get(ctx, partiesSigner, metav1.GetOptions{})
+	now, err := r.own.CertrotationV1alpha1().CertificateRotations(r.namespace).Get(ctx, r.signer, metav1.GetOptions{})
 	if err != nil {
 		return
 	}

@@ -73,7 +73,7 @@ var (
 		install: &installation.Config{ControllerFlags: []string{
 			"--inject-ca-bundles", "--restart-workloads", "--handshakes-per-second=1000", "--leader-elect=false",
 		}},
-		manifests: []string{"components/ca-bundles/rbac.yaml", "components/workloads/rbac.yaml"},
+		manifests: []string{"components/ca-bundles/rbac.yaml", "components/workloads/rbac.yaml", "components/cert-manager/rbac.yaml"},
 	}
 )
 

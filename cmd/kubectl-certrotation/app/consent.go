@@ -91,9 +91,15 @@ func partsOf(n *inventory.Namespace) ([]part, error) {
 			continue
 		}
 		add(trust.SecretKind, d.Signer.Name, "signer of "+d.Name)
+		if d.Signer.Issued != nil {
+			add(trust.SecretKind, d.Signer.Issued.Name, "CA of the issuer of "+d.Name)
+		}
 		add(trust.ConfigMapKind, d.Bundle.Name, "bundle of "+d.Name)
 		for i := range d.Leaves {
 			add(trust.SecretKind, d.Leaves[i].Name, "leaf of "+d.Name)
+			if issued := d.Leaves[i].Issued; issued != nil {
+				add(trust.SecretKind, issued.Name, "issued for "+d.Leaves[i].Name)
+			}
 		}
 	}
 	for _, a := range n.Aggregates {

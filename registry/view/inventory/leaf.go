@@ -195,6 +195,10 @@ func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
 
 func withoutNames(cfg *configv1alpha1.Leaf) pki.Profile {
 	profile := policyOf(&cfg.Policy).Profile
+	if cfg.IssuedSecretName != "" {
+		// The issuer decides when its certificates begin.
+		profile.Backdate = 0
+	}
 	profile.Organizations = slices.Clone(cfg.Organizations)
 	profile.Identities = pki.Identities{
 		URIs: slices.Clone(cfg.URIs), EmailAddresses: slices.Clone(cfg.EmailAddresses), SubjectFields: slices.Clone(cfg.SubjectFields),
