@@ -30,6 +30,8 @@ import (
 type guarded struct {
 	*world
 	guard *admission.Handler
+	// issuer of a world whose leaves are issued by others.
+	issuer *certManager
 }
 
 // HasSynced implements admission.Inventory.

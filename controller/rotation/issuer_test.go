@@ -71,6 +71,14 @@ func (m *certManager) Request(_ context.Context, _, secret, _ string) error {
 	return nil
 }
 
+// begin delivers the first CA and the first leaves.
+func (m *certManager) begin() {
+	m.t.Helper()
+	m.replace()
+	m.issue(issuedServer)
+	m.issue(issuedClient)
+}
+
 // replace makes a CA of the same name, in one write.
 func (m *certManager) replace() {
 	m.t.Helper()
@@ -116,9 +124,7 @@ func (m *certManager) deliver(secret string, pair *pki.Pair) {
 func issued(t *testing.T) (*certManager, *Controller) {
 	w := newWorld(t, issuedConfig)
 	m := newCertManager(w, issuedCA)
-	m.replace()
-	m.issue(issuedServer)
-	m.issue(issuedClient)
+	m.begin()
 	c := m.controller()
 	m.settles(c)
 	return m, c

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/issuer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -84,8 +85,13 @@ func (way *wayOut) walk(t *testing.T, reason trust.Reason, person func(*guarded)
 	w.clocks = &clocks{}
 	c := w.controller()
 	c.skew = w.clocks
-	w.settle(c)
 	g := guard(w)
+	if way.config == issuedConfig {
+		g.issuer = newCertManager(w, issuedCA)
+		g.issuer.begin()
+		c.issuer = g.issuer
+	}
+	w.settle(c)
 	way.begin(g)
 	w.spin(c, time.Minute)
 	if !way.resting {
@@ -134,19 +140,18 @@ func waysOfMembers() map[trust.Reason]wayOut {
 	}
 	return map[trust.Reason]wayOut{
 		trust.ReasonHeld: {
-			config: issuedConfig,
+			config: issuedConfig, resting: true,
 			begin: func(g *guarded) {
-				m := g.certManager()
 				stuck(g)
-				m.replace()
-				m.issue(issuedClient)
+				g.issuer.replace()
+				g.issuer.issue(issuedClient)
 			},
 			person: reloads,
 		},
 		trust.ReasonNotIssued: {
 			config: issuedConfig,
 			begin: func(g *guarded) {
-				g.certManager().answers = func(string) error { return &issuer.FailedError{Why: "Certificate/server: failed"} }
+				g.issuer.answers = func(string) error { return &issuer.FailedError{Why: "Certificate/server: failed"} }
 			},
 			person: func(g *guarded) { g.issuer.answers = nil },
 		},

@@ -71,10 +71,11 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 		return nil, a.unnamed(l)
 	case unwritable("", &l.Object) != nil:
 		return nil, nil
-	case l.Issued != nil:
-		return a.take(l)
 	}
 	best, against := a.bestSigner(l.Name)
+	if l.Issued != nil && best != nil && a.offers(l, best) {
+		return a.take(l, best)
+	}
 	reason := a.wants(l, best)
 	current, subject := a.signers[l.Name], "an unknown CA"
 	if current != nil {
@@ -87,11 +88,14 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 			Message: reason + ", and no CA may sign it now",
 		})
 	case best == nil:
-		return nil, a.waitsToLeave(current, against)
+		return nil, append(a.waitsToLeave(current, against), a.heldBack(l)...)
 	case reason == "" && a.olderThan(current, best):
 		reason = fmt.Sprintf("it is signed by %s, which is being replaced", subject)
 	case reason == "":
-		return nil, a.waitsToLeave(current, against)
+		return nil, append(a.waitsToLeave(current, against), a.heldBack(l)...)
+	}
+	if l.Issued != nil {
+		return a.request(l, best, reason)
 	}
 	missing := l.Certificate == nil || l.Certificate.Expired(a.now) || a.early(l.Certificate)
 	if a.compromised(best) && !missing {
@@ -157,7 +161,7 @@ func (a *decision) wants(l *Leaf, best *pki.Certificate) string {
 		return fmt.Sprintf("it is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
 	case a.rotationRequested(&l.Object):
 		return "its rotation was requested" + a.requestText(&l.Object)
-	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
+	case l.Issued == nil && !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
 		return dueSince(a.due(&l.Object, c, l.Policy))
 	}
 	if ca := a.signers[l.Name]; ca != nil && !c.Identifies(ca, a.d.Verifiers) {
@@ -165,6 +169,10 @@ func (a *decision) wants(l *Leaf, best *pki.Certificate) string {
 	}
 	if newest := a.newest(); newest != nil && c.SignedBy(newest) && a.olderThanTwin(l, newest) && a.provesByRenewal(l) {
 		return fmt.Sprintf("its renewal is to show that its holder has loaded %s, which was renewed with its key", newest.Subject)
+	}
+	if l.Issued != nil {
+		// What is issued is judged before it is taken.
+		return ""
 	}
 	return policyDifference(c, l.Policy.Profile)
 }

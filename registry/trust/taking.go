@@ -6,7 +6,6 @@ package trust
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -25,38 +24,26 @@ func (a *decision) nextWaits(out *Assessment) bool {
 	return out.InFlight() && (a.d.Signer.Issued == nil || a.d.Signer.Next != nil)
 }
 
-// take returns the action that takes a leaf from its issuer, or asks for it, and what that waits for.
-func (a *decision) take(l *Leaf) (*Action, []Blocker) {
-	best, against := a.bestSigner(l.Name)
-	made, current := l.Issued.Certificate, a.signers[l.Name]
-	if made != nil && best != nil && !same(made, l.Certificate) && made.AcceptedBy(best, a.d.Verifiers) && a.advances(l, current, best) {
-		if fault := a.unfitIssued(l); fault != "" {
-			return nil, []Blocker{a.notIssued(l, fault)}
-		}
-		return a.takeAction(l, current, best), nil
-	}
-	reason := a.wantsIssue(l, current, best)
+// offers reports whether the issuer has delivered a pair of a CA that may sign the leaf, and not an older one than the
+// leaf has.
+func (a *decision) offers(l *Leaf, best *pki.Certificate) bool {
+	made, has := l.Issued.Certificate, l.Certificate
 	switch {
-	case reason == "":
-		return nil, append(a.waitsToLeave(current, against), a.heldBack(l)...)
-	case best == nil:
-		return nil, append(against, Blocker{Object: secret(l.Name), Reason: ReasonNoUsableSigner, Message: reason + ", and no CA may sign it now"})
-	case !l.Issued.Present:
-		return nil, []Blocker{a.notIssued(l, fmt.Sprintf("does not exist: %s has not issued it yet", a.d.Issuer))}
-	case !a.issuerSignsWith(best):
-		return nil, append(a.heldBack(l), a.notIssued(l, fmt.Sprintf("cannot be had of %s any more: %s signs with another CA", best.Subject, a.d.Issuer)))
+	case made == nil || same(made, has) || !made.AcceptedBy(best, a.d.Verifiers):
+		return false
+	case has == nil || !same(a.signers[l.Name], best):
+		return true
 	}
-	return &Action{
-			Kind: RequestIssuance, ObjectKind: SecretKind, Object: l.Issued.Name, ResourceVersion: l.Issued.ResourceVersion,
-			Urgent: l.Certificate == nil || l.Certificate.Expired(a.now) || a.rotationRequested(&l.Object), Reason: reason,
-		},
-		[]Blocker{a.notIssued(l, fmt.Sprintf("was not issued anew by %s yet: %s", a.d.Issuer, reason))}
+	return !made.NotBefore.Before(has.NotBefore)
 }
 
-func (a *decision) takeAction(l *Leaf, current, best *pki.Certificate) *Action {
-	missing := l.Certificate == nil || l.Certificate.Expired(a.now)
-	proven := same(current, best)
-	if missing {
+// take returns the action that takes a leaf from its issuer, or why it must not be taken.
+func (a *decision) take(l *Leaf, best *pki.Certificate) (*Action, []Blocker) {
+	if fault := a.unfitIssued(l); fault != "" {
+		return nil, []Blocker{a.notIssued(l, fault)}
+	}
+	proven := same(a.signers[l.Name], best)
+	if l.Certificate == nil || l.Certificate.Expired(a.now) {
 		proven = a.established(best)
 	}
 	return &Action{
@@ -64,31 +51,22 @@ func (a *decision) takeAction(l *Leaf, current, best *pki.Certificate) *Action {
 		From: l.Issued, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Urgent: true, Irreversible: !proven,
 		Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Reason:      fmt.Sprintf("%s has issued it in %s", a.d.Issuer, secret(l.Issued.Name)),
-	}
+	}, nil
 }
 
-// advances reports whether what is issued is newer than what the leaf has of the same CA.
-func (a *decision) advances(l *Leaf, current, best *pki.Certificate) bool {
-	return l.Certificate == nil || !same(current, best) || !l.Issued.Certificate.NotBefore.Before(l.Certificate.NotBefore)
-}
-
-// wantsIssue says why a leaf needs another certificate of its issuer, "" if it does not. When it is renewed is the
-// issuer's business.
-func (a *decision) wantsIssue(l *Leaf, current, best *pki.Certificate) string {
-	c := l.Certificate
+// request returns the action that asks the issuer for a leaf, and what is waited for.
+func (a *decision) request(l *Leaf, best *pki.Certificate, reason string) (*Action, []Blocker) {
 	switch {
-	case c == nil:
-		return "it does not exist"
-	case c.Expired(a.now):
-		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
-	case a.rotationRequested(&l.Object):
-		return "its rotation was requested" + a.requestText(&l.Object)
-	case current != nil && best != nil && !same(current, best) && a.olderThan(current, best):
-		return fmt.Sprintf("it is signed by %s, which is being replaced", current.Subject)
-	case current != nil && !c.Identifies(current, a.d.Verifiers):
-		return fmt.Sprintf("it identifies another certificate of its issuer than %s has now, by which some verifiers do not find it", current.Subject)
+	case !l.Issued.Present:
+		return nil, []Blocker{a.notIssued(l, fmt.Sprintf("does not exist: %s has not issued it yet", a.d.Issuer))}
+	case !a.issuerSignsWith(best):
+		return nil, append(a.heldBack(l), a.notIssued(l, fmt.Sprintf("cannot be had of %s any more: %s signs with another CA", best.Subject, a.d.Issuer)))
 	}
-	return ""
+	ask := &Action{
+		Kind: RequestIssuance, ObjectKind: SecretKind, Object: l.Issued.Name, ResourceVersion: l.Issued.ResourceVersion,
+		Urgent: l.Certificate == nil || l.Certificate.Expired(a.now) || a.rotationRequested(&l.Object), Reason: reason,
+	}
+	return ask, []Blocker{a.notIssued(l, fmt.Sprintf("was not issued anew by %s yet: %s", a.d.Issuer, reason))}
 }
 
 // unfitIssued says why what was issued must not be taken, whatever CA signed it, "" if it may.
@@ -105,6 +83,9 @@ func (a *decision) unfitIssued(l *Leaf) string {
 
 // heldBack returns the blocker of a certificate that was issued by a CA that may not sign yet, none if there is none.
 func (a *decision) heldBack(l *Leaf) []Blocker {
+	if l.Issued == nil {
+		return nil
+	}
 	made := l.Issued.Certificate
 	if made == nil || same(made, l.Certificate) || a.signers[l.Name] != nil && made.SignedBy(a.signers[l.Name]) {
 		return nil

@@ -231,7 +231,7 @@ func (q *requests) awaitMore(ctx context.Context, count int) error {
 func (q *requests) want(t *testing.T) {
 	t.Helper()
 	q.stop()
-	t.Logf("%d requests of 4 handshakes each: %v, %d failed", q.count(), q.answered, len(q.failed))
+	t.Logf("%d requests, each with new connections: %v, %d failed", q.count(), q.answered, len(q.failed))
 	if len(q.failed) > 0 {
 		t.Errorf("%d requests failed, such as:\n%s", len(q.failed), q.failed[0])
 	}

@@ -51,6 +51,11 @@ func validateRenewalOrder(domain *TrustDomain, path *field.Path) field.ErrorList
 
 	var errs field.ErrorList
 	for _, name := range order.names {
+		if domain.Issuer != "" {
+			errs = append(errs, field.Invalid(path.Index(index[name]).Child("evidence", "kind"), domain.RelyingParties[index[name]].Evidence.Kind,
+				"an issuer signs with the new CA when all have loaded it, so that no renewal can be the evidence of it: use another kind"))
+			continue
+		}
 		order.trail = order.trail[:0]
 		if cycle := order.cycle(renewalNode{name: name}); cycle != nil {
 			at := path.Index(index[firstParty(cycle)]).Child("evidence", "kind")

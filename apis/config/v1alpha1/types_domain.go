@@ -17,7 +17,6 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.issuer) || !has(self.editions) && !has(self.unlistedLeaves)",message="issuer not with editions and not with unlistedLeaves"
 // +kubebuilder:validation:XValidation:rule="!has(self.leaves) || self.leaves.all(leaf, has(leaf.issuedSecretName) == has(self.issuer))",message="with issuer each leaf has an issuedSecretName, and without it none"
 // +kubebuilder:validation:XValidation:rule="!has(self.signer.issuedSecretName) || has(self.issuer)",message="signer.issuedSecretName only with issuer"
-// +kubebuilder:validation:XValidation:rule="!has(self.issuer) || !has(self.relyingParties) || self.relyingParties.all(party, !has(party.evidence.renewed))",message="evidence renewed not with issuer: it signs nothing before all have loaded its CA"
 type TrustDomain struct {
 	// name is unique within the namespace.
 	// +kubebuilder:validation:MinLength=1
