@@ -44,15 +44,6 @@ func Reissue(ctx context.Context, client dynamic.Interface, namespace, name stri
 	return nil
 }
 
-// HasCondition reports whether a condition of an object is True.
-func HasCondition(object *unstructured.Unstructured, kind string) bool {
-	set, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
-	of := isOf(kind)
-	return err == nil && slices.ContainsFunc(set, func(condition any) bool {
-		return of(condition) && condition.(map[string]any)["status"] == "True"
-	})
-}
-
 func isOf(kind string) func(any) bool {
 	return func(condition any) bool {
 		fields, ok := condition.(map[string]any)
