@@ -19,6 +19,8 @@ const mostErrors = 20
 type checker struct {
 	errs   field.ErrorList
 	values int
+	// expanded bounds the bytes of the values with what aliases stand for. At 0, aliases and anchors are refused.
+	expanded, bytes int
 	// over skips the rest of the document.
 	over bool
 }
@@ -42,7 +44,17 @@ func (c *checker) check(node *yaml.Node, path *field.Path, depth int) {
 		c.over = true
 		return
 	}
-	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+	if c.bytes += len(node.Value); c.expanded > 0 && c.bytes > c.expanded {
+		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("aliases stand for over %d bytes", c.expanded)))
+		c.over = true
+		return
+	}
+	switch aliased := node.Kind == yaml.AliasNode; {
+	case aliased && c.expanded > 0:
+		// One that stands for itself ends at maxDepth.
+		c.check(node.Alias, path, depth+1)
+		return
+	case c.expanded == 0 && (aliased || node.Anchor != ""):
 		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("line %d: YAML aliases and anchors are not supported: write out what they stand for", node.Line)))
 		return
 	}

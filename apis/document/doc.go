@@ -8,7 +8,8 @@
 // ambiguous: of a duplicate key, some readers use the first value and others the last. Invariants:
 //
 //   - The size is checked before parsing, the number of values and their depth before conversion.
-//   - Aliases, anchors and merge keys are refused.
+//   - Merge keys are refused, aliases and anchors too unless they are asked for. Then all they stand for is counted
+//     before conversion.
 //   - Each key of a mapping occurs once.
 //
 // The package starts no goroutine.

@@ -60,6 +60,31 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestExpand: aliases are read as long as what they stand for is within the bounds.
+func TestExpand(t *testing.T) {
+	large := "a: &x " + strings.Repeat("y", limit/4) + "\nb: [" + strings.TrimSuffix(strings.Repeat("*x, ", 8), ", ") + "]\n"
+	for name, test := range map[string]struct{ text, want, refused string }{
+		"an alias":           {text: "a: &x {b: [1]}\nc: [*x, *x]\n", want: `{"a":{"b":[1]},"c":[{"b":[1]},{"b":[1]}]}`},
+		"an anchor alone":    {text: "a: &x 1\n", want: `{"a":1}`},
+		"a bomb":             {text: laughs(), refused: "values"},
+		"a large one":        {text: large, refused: "aliases stand for over"},
+		"one of itself":      {text: "a: &x [*x]\n", refused: "levels"},
+		"more of itself":     {text: "a: &x [*x, *x]\n", refused: "levels"},
+		"a merge":            {text: "a: &x {y: 1}\nb: {<<: *x}\n", refused: "merged"},
+		"the same key twice": {text: "a: &x 1\nb: *x\nb: 2\n", refused: "duplicate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Expand([]byte(test.text), limit)
+			if test.refused == "" && err != nil || test.refused != "" && (err == nil || !strings.Contains(err.Error(), test.refused)) {
+				t.Fatalf("error %.500v, want %q", err, test.refused)
+			}
+			if string(got) != test.want {
+				t.Errorf("%.500s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 func deepYAML(levels int) string {
 	var text strings.Builder
 	for i := range levels {

@@ -20,7 +20,13 @@ import (
 
 // ToJSON converts one document of YAML or JSON of at most limit bytes. If it refuses a part of the document, the
 // error is an aggregate of field errors with the paths.
-func ToJSON(data []byte, limit int) ([]byte, error) {
+func ToJSON(data []byte, limit int) ([]byte, error) { return toJSON(data, limit, 0) }
+
+// Expand is ToJSON for a document that may have aliases. What they stand for counts as often as they do, in values and
+// in bytes.
+func Expand(data []byte, limit int) ([]byte, error) { return toJSON(data, limit, limit) }
+
+func toJSON(data []byte, limit, expanded int) ([]byte, error) {
 	if err := checkSize(data, limit); err != nil {
 		return nil, err
 	}
@@ -35,7 +41,7 @@ func ToJSON(data []byte, limit int) ([]byte, error) {
 			return data, nil
 		}
 	}
-	if err := checkYAML(data); err != nil {
+	if err := checkYAML(data, expanded); err != nil {
 		return nil, err
 	}
 	return sigsyaml.YAMLToJSONStrict(data)
@@ -66,7 +72,7 @@ func checkSize(data []byte, limit int) error {
 }
 
 // checkYAML parses the document into nodes without converting values, and checks the nodes.
-func checkYAML(data []byte) error {
+func checkYAML(data []byte, expanded int) error {
 	if err := countLines(data); err != nil {
 		return err
 	}
@@ -77,7 +83,7 @@ func checkYAML(data []byte) error {
 	} else if err != nil {
 		return err
 	}
-	c := &checker{}
+	c := &checker{expanded: expanded}
 	c.check(&document, nil, 0)
 	if len(c.errs) > 0 {
 		return c.errs.ToAggregate()

@@ -34,6 +34,7 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 		w.pass(3 * time.Minute)
 		w.reported(t, leaf, former)
 		w.shows(t, ReasonStillFormer, "does not list CN=next")
+		w.shows(t, ReasonStillFormer, "it was told to reload, and does not show it yet")
 		if w.asked() != 1 {
 			t.Errorf("the program was asked %d times, want once", w.asked())
 		}
@@ -61,6 +62,17 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 		if w.asked() != 3 {
 			t.Errorf("the program was asked %d times, want once for each content", w.asked())
 		}
+	})
+}
+
+func TestProgramThatDoesNotReloadByItself(t *testing.T) {
+	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
+	leaf := kubeletvolume.Leaf(t, former)
+	p := newProgram(t, leaf, former)
+	run(t, p, nil, func(t *testing.T, w *world) {
+		p.mount(t, leaf, former, next)
+		w.pass(time.Minute)
+		w.shows(t, ReasonStillFormer, "it has not reloaded by itself")
 	})
 }
 

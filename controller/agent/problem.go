@@ -119,7 +119,16 @@ func (a *Agent) Health() (bool, string) {
 	return len(problems) == 0 && !state.Expires.IsZero(), text.String()
 }
 
-const nextReload = "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it"
+// nextReload says what to do about a program that lags. The agent tells a program of each content once.
+func (a *Agent) nextReload() string {
+	switch {
+	case a.config.Reload == nil:
+		return "it has not reloaded by itself: restart it, or see --reload-signal, --reload-http and --reload-exec"
+	case a.reloaded == a.mounted:
+		return "it was told to reload, and does not show it yet: if that lasts, see its log, or restart it"
+	}
+	return "it will be told to reload: if this lasts, see why that fails"
+}
 
 // lagging returns how the program lags behind the mounted content, nil if it does not.
 func (a *Agent) lagging(shown dial.Shown, proof *reload.Loaded) *reload.Problem {
@@ -130,7 +139,7 @@ func (a *Agent) lagging(shown dial.Shown, proof *reload.Loaded) *reload.Problem 
 	if leaf := a.mounted.leaf; leaf != nil && leaf.Fingerprint != proof.Presents[0] {
 		return &reload.Problem{
 			Reason: ReasonStillFormer, Err: fmt.Errorf("%s presents %s, and %s is mounted", address, proof.Presents[0], leaf.Fingerprint),
-			Next: nextReload,
+			Next: a.nextReload(),
 		}
 	}
 	unseen := a.mounted.unseen(proof)
@@ -138,7 +147,7 @@ func (a *Agent) lagging(shown dial.Shown, proof *reload.Loaded) *reload.Problem 
 	case unseen == nil:
 		return &reload.Problem{
 			Reason: ReasonStillFormer, Err: fmt.Errorf("%s still accepts authority %s, which is mounted no more", address, a.mounted.surplus(proof)),
-			Next: nextReload,
+			Next: a.nextReload(),
 		}
 	case len(shown.Subjects) == 0:
 		return &reload.Problem{
@@ -153,6 +162,6 @@ func (a *Agent) lagging(shown dial.Shown, proof *reload.Loaded) *reload.Problem 
 	}
 	return &reload.Problem{
 		Reason: ReasonStillFormer, Err: fmt.Errorf("%s does not list %s, which is mounted", address, unseen.Subject),
-		Next: nextReload,
+		Next: a.nextReload(),
 	}
 }

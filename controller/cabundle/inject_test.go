@@ -5,6 +5,7 @@ package cabundle
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,45 @@ func TestInjectsEveryKind(t *testing.T) {
 	}
 	if len(w.wrote) > 0 || w.reads > 0 {
 		t.Errorf("%d reads and the writes %v at rest", w.reads, w.wrote)
+	}
+}
+
+// TestReplacesPlaceholder: a newline is what people put into a caBundle so that the API server takes the object. It is
+// empty, not unreadable, and injection replaces it without an event.
+func TestReplacesPlaceholder(t *testing.T) {
+	w, c := settled(t)
+	ca := w.domain().Signer.Active.CommonName
+	for _, path := range [][]string{
+		{"ValidatingWebhookConfiguration", "guard"}, {"MutatingWebhookConfiguration", "guard"},
+		{"APIService", "v1.demo", "spec", "caBundle"},
+		{"CustomResourceDefinition", "things.demo", "spec", "conversion", "webhook", "clientConfig", "caBundle"},
+	} {
+		t.Run(path[0], func(t *testing.T) {
+			object := target{Kind: path[0], Name: path[1]}
+			w.edit(object, func(o *unstructured.Unstructured) {
+				if fields := path[2:]; len(fields) > 0 {
+					if err := unstructured.SetNestedField(o.Object, "Cg==", fields...); err != nil {
+						t.Fatal(err)
+					}
+					return
+				}
+				for _, webhook := range o.Object["webhooks"].([]any) {
+					webhook.(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = "Cg=="
+				}
+			})
+			if anchors, failure := injection.HeldByAll(w.entries(object)); len(anchors) > 0 || !strings.Contains(failure, "is empty: it was not injected yet") {
+				t.Errorf("before: %d anchors, %q", len(anchors), failure)
+			}
+			w.look(c, object)
+			for entry, anchors := range w.held(object) {
+				if !slices.Equal(anchors, []string{ca}) {
+					t.Errorf("entry %q holds %v", entry, anchors)
+				}
+			}
+			if anchors, failure := injection.HeldByAll(w.entries(object)); len(anchors) != 1 || w.said(EventInjectionHeld) > 0 {
+				t.Errorf("after: %d anchors, %q, events %v", len(anchors), failure, w.events)
+			}
+		})
 	}
 }
 

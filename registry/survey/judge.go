@@ -230,7 +230,7 @@ func (s *Survey) judgeAnchors(b *bundle) {
 			continue
 		}
 		// Whose CA is not here has a finding of its own, unless the bundle names the server.
-		if missing == nil && (b.server != "" || len(s.signers(p.cert)) > 0) {
+		if missing == nil && (b.server != "" || len(s.signers(p.cert)) > 0 && !s.separate(b, p)) {
 			missing = p
 		}
 	}
@@ -252,6 +252,17 @@ func (b *bundle) isFor(p *presented) bool {
 	return slices.ContainsFunc(b.anchors, func(ca *pki.Certificate) bool {
 		return ca.IsCA && ca.CommonName != "" && family(ca.CommonName) == family(p.cert.IssuerCommonName)
 	})
+}
+
+// separate reports whether a bundle and a certificate, whose CAs have one name, belong to two PKIs: the bundle verifies
+// another certificate here, and another bundle here this one. A stale copy of a bundle verifies nothing here.
+func (s *Survey) separate(b *bundle, p *presented) bool {
+	if !slices.ContainsFunc(b.anchors, func(ca *pki.Certificate) bool { return ca.IsCA && ca.CommonName == p.cert.IssuerCommonName }) {
+		return false
+	}
+	return slices.ContainsFunc(s.presented, func(other *presented) bool {
+		return other.group == b.group && !other.cert.IsCA && b.verifies(other)
+	}) && slices.ContainsFunc(s.bundles, func(other *bundle) bool { return other.group == b.group && other.verifies(p) })
 }
 
 // family cuts the time of a generation, as OpenShift and certrotation write it: name@1700000000.

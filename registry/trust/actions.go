@@ -85,7 +85,7 @@ func (a *decision) rebuildLost(out *Assessment) []Action {
 			return a.tooEarly(ca) || a.ended(ca) || same(ca, next) && a.liveUnder(ca) == 0
 		})
 		if len(known) > 0 {
-			return []Action{*a.bundleAction(PublishAnchors, known, "it is lost, and the active CA is from the future")}
+			return []Action{*a.bundleAction(PublishAnchors, a.d.Bundle.with(nil, known...), "it is lost, and the active CA is from the future")}
 		}
 		return nil
 	}
@@ -105,13 +105,13 @@ func (a *decision) addLost() []Action {
 	var out []Action
 	for i := range a.d.Leaves {
 		if l := &a.d.Leaves[i]; a.lacksAnchor(l, lost) {
-			out = append(out, *updateAnchorsAction(l, append(slices.Clone(l.Anchors), lost), "its ca.crt lacks "+lost.Subject))
+			out = append(out, *updateAnchorsAction(l, a.d.Bundle.with(l.Anchors, lost), "its ca.crt lacks "+lost.Subject))
 		}
 	}
 	if len(out) > 0 {
 		return out
 	}
-	return []Action{*a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), lost), "it lacks "+lost.Subject)}
+	return []Action{*a.bundleAction(PublishAnchors, a.d.Bundle.with(a.d.Bundle.Anchors, lost), "it lacks "+lost.Subject)}
 }
 
 // lostAnchor returns the CA whose anchor only the signer holds while leaves of it may be presented, nil if there is
@@ -257,7 +257,7 @@ func (a *decision) publish(*Assessment) *Action {
 	default:
 		return nil
 	}
-	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...), "it lacks "+subjectsOf(missing))
+	return a.bundleAction(PublishAnchors, a.d.Bundle.with(a.d.Bundle.Anchors, missing...), "it lacks "+subjectsOf(missing))
 }
 
 // abort drops next while nothing depends on it.

@@ -92,15 +92,11 @@ func (a *proofs) replaceable(ca *pki.Certificate, leaf string) bool {
 //	Distributing   every ca.crt gains next ──► the bundle gains it ──► a member with evidence of the bundle has both
 //	Retiring       the bundle loses the old one ──► every ca.crt loses it ──► its key is destroyed
 
-// anchorsBeside returns the anchors that the Secret of a leaf must have, in order: those of the bundle, those that
-// the bundle is about to gain, and others of the Secret that are still needed.
+// anchorsBeside returns the anchors that the Secret of a leaf must have, in order: those of the bundle with those that
+// it is about to gain, and others of the Secret that are still needed.
 func (a *proofs) anchorsBeside(l *Leaf) []*pki.Certificate {
-	want := slices.Clone(a.d.Bundle.Anchors)
-	for _, ca := range a.unpublished() {
-		if !ca.Expired(a.now) {
-			want = append(want, ca)
-		}
-	}
+	added := slices.DeleteFunc(a.unpublished(), func(ca *pki.Certificate) bool { return ca.Expired(a.now) })
+	want := a.d.Bundle.with(a.d.Bundle.Anchors, added...)
 	for _, ca := range l.Anchors {
 		if !slices.ContainsFunc(want, ca.Equal) && len(a.neededBy(ca)) > 0 {
 			want = append(want, ca)

@@ -187,6 +187,8 @@ type Bundle struct {
 	// Repeats says that the ConfigMap has one more than once. Envoy was reported to refuse such a bundle as a whole
 	// (envoyproxy/gateway 8847), and kube-apiserver refuses it as a ClusterTrustBundle.
 	Repeats bool
+	// NewFirst says that an anchor that is added goes in front of the others, not behind them.
+	NewFirst bool
 	// Unread are blocks of the ConfigMap that some verifiers may read and this program cannot. They prove nothing and
 	// hold nothing up, and each write keeps them.
 	Unread []pki.UnreadBlock
@@ -214,6 +216,17 @@ func (b *Bundle) Ref() string {
 		return secret(b.Name)
 	}
 	return configMap(b.Name)
+}
+
+// with returns anchors with others added, which are ordered by age, the newest last. Only this decides where an anchor
+// goes: all else is written in the order of the bundle, or behind it.
+func (b *Bundle) with(anchors []*pki.Certificate, added ...*pki.Certificate) []*pki.Certificate {
+	if !b.NewFirst {
+		return slices.Concat(anchors, added)
+	}
+	newest := slices.Clone(added)
+	slices.Reverse(newest)
+	return slices.Concat(newest, anchors)
 }
 
 // InjectionTarget is an object of the cluster with a caBundle.

@@ -135,5 +135,12 @@ func (k EvidenceKind) PerNode() bool { return k.traits().perNode }
 // OfTargets reports whether the members are objects with a caBundle.
 func (k EvidenceKind) OfTargets() bool { return k.traits().ofTargets }
 
+// showsUse reports whether the evidence shows what verifies. Other evidence shows which file a program has: one that
+// reads its first certificate only looks like one that reads all. kube-apiserver reads all of a caBundle.
+func (k EvidenceKind) showsUse() bool {
+	t := k.traits()
+	return t.handshake || t.reported || t.ofTargets
+}
+
 // Stated reports whether the evidence is no more than the operator's reason.
 func (k EvidenceKind) Stated() bool { return k.traits().basis == onStatement }

@@ -218,6 +218,9 @@ func (a *decision) assumptions() string {
 			out = append(out, text)
 		}
 	}
+	if readers := a.assumedReaders(); len(readers) > 0 {
+		out = append(out, "the programs of "+strings.Join(readers, ", ")+" are assumed to read every certificate of a file, not the first alone")
+	}
 	for i := range a.d.Waivers {
 		if w := &a.d.Waivers[i]; w.Expires.After(a.now) {
 			out = append(out, fmt.Sprintf("%s is waived until %s: %s", MemberName(w.Party, w.Member), w.Expires.UTC().Format(time.RFC3339), w.Reason))
@@ -227,6 +230,18 @@ func (a *decision) assumptions() string {
 		return ""
 	}
 	return " (" + strings.Join(out, "; ") + ")"
+}
+
+// assumedReaders returns the parties that verify and whose evidence does not show that they read more than the first
+// certificate of a file.
+func (a *decision) assumedReaders() []string {
+	var names []string
+	for _, p := range a.parties {
+		if verifying(p) && !p.Kind.showsUse() {
+			names = append(names, p.Name)
+		}
+	}
+	return sortedSet(names)
 }
 
 func membersOf(parties []*Party) []string {

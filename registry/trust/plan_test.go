@@ -5,6 +5,7 @@ package trust
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,49 @@ func TestPlanOfRenewedParties(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPlanNamesAssumedReaders: evidence that shows which file a program has does not show that it reads more than the
+// first certificate of it.
+func TestPlanNamesAssumedReaders(t *testing.T) {
+	for name, test := range map[string]struct {
+		kinds map[string]EvidenceKind
+		edit  func(*world)
+		want  string
+	}{
+		"probes":       {},
+		"reports":      {kinds: map[string]EvidenceKind{"client-a": Acknowledgement}},
+		"a caBundle":   {kinds: map[string]EvidenceKind{"client-a": CABundle}},
+		"grace period": {kinds: map[string]EvidenceKind{"client-a": GracePeriod}, want: "the programs of client-a are assumed"},
+		"static pods":  {kinds: map[string]EvidenceKind{"server": StaticPodRevision}, want: "the programs of server are assumed"},
+		"renewed":      {kinds: map[string]EvidenceKind{"client-b": Renewed}, want: "the programs of client-b are assumed"},
+		"mounted":      {kinds: map[string]EvidenceKind{"client-b": Mounted}, want: "the programs of client-b are assumed"},
+		"none":         {kinds: map[string]EvidenceKind{"client-b": None}, want: "the programs of client-b are assumed"},
+		"two of three": {
+			kinds: map[string]EvidenceKind{"server": GracePeriod, "client-b": WorkloadRollout},
+			want:  "the programs of client-b, server are assumed to read every certificate of a file, not the first alone",
+		},
+		"one that verifies nothing": {kinds: map[string]EvidenceKind{"server": GracePeriod}, edit: func(w *world) { w.party("server").VerifiesNothing = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := bootstrapped(t)
+			for party, kind := range test.kinds {
+				w.party(party).Kind = kind
+			}
+			if test.edit != nil {
+				test.edit(w)
+			}
+			p, err := PlanRotation(&w.d, "signer", w.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Action == Promote })
+			message := p.Steps[i].Message
+			if !strings.Contains(message, test.want) || strings.Count(message, "are assumed to read") != min(len(test.want), 1) {
+				t.Errorf("the promotion says %q, want %q in it", message, test.want)
 			}
 		})
 	}

@@ -390,7 +390,7 @@ func TestPlanOfRestarts(t *testing.T) {
 		}
 		return strings.Join(out, "\n")
 	}
-	if got := texts(); !strings.Contains(got, "Deployment/web and StatefulSet/job load by a restart") || strings.Contains(got, "assumed") {
+	if got := texts(); !strings.Contains(got, "Deployment/web and StatefulSet/job load by a restart") || strings.Contains(got, "it is assumed that a pod") {
 		t.Errorf("the plan is\n%s", got)
 	}
 	w.starters().StartAssumed = true

@@ -11,9 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"certrotation.dev/registry/trust"
 )
 
 // TestCheckOnServer: the guard of a cluster answers for an edit in a file, and nothing is changed.
@@ -59,5 +64,36 @@ func TestCheckOnServer(t *testing.T) {
 	after, err := d.client.CoreV1().ConfigMaps(d.namespace).Get(t.Context(), bundle.Name, metav1.GetOptions{})
 	if err != nil || after.ResourceVersion != bundle.ResourceVersion {
 		t.Errorf("the bundle has the version %s, was %s: %v", after.ResourceVersion, bundle.ResourceVersion, err)
+	}
+}
+
+// TestReleaseOnServer: what certrotation wrote conflicts with the apply of another owner, until it is released.
+func TestReleaseOnServer(t *testing.T) {
+	d := newDemo(t, "release")
+	const name = "made"
+	bundles := d.client.CoreV1().ConfigMaps(d.namespace)
+	labels := map[string]string{trust.LabelTrustDomain: "service"}
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: consent}, Data: map[string]string{"ca-bundle.crt": "of certrotation"}}
+	if _, err := bundles.Create(t.Context(), made, metav1.CreateOptions{FieldManager: "certrotation-controller"}); err != nil {
+		t.Fatal(err)
+	}
+	apply := func(dryRun ...string) (*corev1.ConfigMap, error) {
+		wanted := corev1apply.ConfigMap(name, d.namespace).WithData(map[string]string{"ca-bundle.crt": "of another owner"})
+		return bundles.Apply(t.Context(), wanted, metav1.ApplyOptions{FieldManager: "helm", DryRun: dryRun})
+	}
+	if _, err := apply(metav1.DryRunAll); !apierrors.IsConflict(err) {
+		t.Fatalf("applied before the release: %v", err)
+	}
+	if out, code := d.plugin(t.Context(), "release", "configmap/"+name, "--yes"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	applied, err := apply()
+	if err != nil {
+		t.Fatalf("applied after the release: %v", err)
+	}
+	for _, entry := range applied.ManagedFields {
+		if entry.Manager != "helm" && strings.Contains(entry.FieldsV1.String(), "f:data") {
+			t.Errorf("%s still manages %s", entry.Manager, entry.FieldsV1)
+		}
 	}
 }

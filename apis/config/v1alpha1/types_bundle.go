@@ -24,6 +24,15 @@ type Bundle struct {
 	// do not read PEM. They are written together with ca-bundle.crt.
 	// +optional
 	AdditionalFormats *AdditionalFormats `json:"additionalFormats,omitempty"`
+	// newAnchors is where a CA that is added goes: Last (the default), behind the others, or First. It matters only to
+	// programs that read the first certificate of a file alone. No order saves these from a gap: by Last they refuse
+	// leaves of the new CA until the old one has left, by First leaves of the old CA from the start. First is for those
+	// that load the bundle after their servers present leaves of the new CA.
+	//
+	// All keys of the ConfigMap, ca.crt beside leaves, copies and caBundles have the order of the bundle. An edit counts
+	// from the next CA on: it reorders nothing that is there.
+	// +optional
+	NewAnchors AnchorPlace `json:"newAnchors,omitempty"`
 	// injectInto are cluster-scoped objects whose caBundle or trustBundle receives these anchors. Each must exist,
 	// and consent with the annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
 	// +optional
@@ -33,6 +42,16 @@ type Bundle struct {
 	// +kubebuilder:validation:MaxItems=256
 	InjectInto []InjectionTarget `json:"injectInto,omitempty"`
 }
+
+// AnchorPlace is where an anchor goes among others.
+// +kubebuilder:validation:Enum=First;Last
+type AnchorPlace string
+
+// Places of an anchor.
+const (
+	AnchorsFirst AnchorPlace = "First"
+	AnchorsLast  AnchorPlace = "Last"
+)
 
 // AdditionalFormats are trust stores of a bundle besides PEM. Each needs its own key.
 // +kubebuilder:validation:XValidation:rule="!has(self.pkcs12) || !has(self.jks) || self.pkcs12.key != self.jks.key",message="pkcs12 and jks need keys that differ"

@@ -11,7 +11,7 @@ import (
 // leaf needs a party that verifies it and one that presents it.
 // +kubebuilder:validation:XValidation:rule="has(self.relyingParties) && size(self.relyingParties) > 0",message="a trust domain needs a relying party: without one nothing could be proven"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || self.bundle.configMapName == self.signer.secretName + '-bundle'",message="with editions the bundle is called as the signer, with -bundle"
-// +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.bundle.additionalFormats) && (!has(self.bundle.injectInto) || size(self.bundle.injectInto) == 0)",message="certrotation does not write the bundle of editions: give neither additionalFormats nor injectInto"
+// +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.bundle.additionalFormats) && !has(self.bundle.newAnchors) && (!has(self.bundle.injectInto) || size(self.bundle.injectInto) == 0)",message="certrotation does not write the bundle of editions: give neither additionalFormats, newAnchors nor injectInto"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.unlistedLeaves)",message="unlistedLeaves not with editions: nobody records when their authority changed"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.leaves) || self.leaves.all(leaf, !has(leaf.forEachNode))",message="forEachNode not with editions: give each leaf its name"
 // +kubebuilder:validation:XValidation:rule="!has(self.issuer) || !has(self.editions) && !has(self.unlistedLeaves)",message="issuer not with editions and not with unlistedLeaves"

@@ -33,6 +33,7 @@ func TestEditions(t *testing.T) {
 		{name: "a trust store", mutate: func(d *TrustDomain) {
 			d.Bundle.AdditionalFormats = &AdditionalFormats{JKS: &TrustStore{Key: "a.jks"}}
 		}, path: domain, detail: "additionalFormats"},
+		{name: "a place for new anchors", mutate: func(d *TrustDomain) { d.Bundle.NewAnchors = AnchorsFirst }, path: domain, detail: "newAnchors"},
 		{name: "an injection", mutate: func(d *TrustDomain) {
 			d.Bundle.InjectInto = []InjectionTarget{{Kind: InjectAPIService, Name: "v1.example.com"}}
 		}, path: domain, detail: "injectInto"},

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -217,7 +216,7 @@ func (t *target) consent(ctx context.Context, object *consenting, configuration 
 	}
 	if configuration == "" {
 		metadata["annotations"] = map[string]any{trust.AnnotationConfiguration: nil}
-		metadata["managedFields"] = ofOthers(object.meta.ManagedFields)
+		metadata["managedFields"] = remainingOwners(&object.meta)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -232,16 +231,45 @@ func (t *target) consent(ctx context.Context, object *consenting, configuration 
 	return err
 }
 
-// ofOthers returns the managed fields of other managers than certrotation, so that the next owner of a released object
-// applies it without a conflict. An API server takes an empty entry for none at all.
-func ofOthers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(e.Manager, "certrotation-") || e.Manager == fieldManager
-	})
-	if len(others) == 0 {
-		others = []metav1.ManagedFieldsEntry{{}}
+// remainingOwners returns the managed fields without those of certrotation, so that the next owner of a released object
+// applies it without a conflict. If no other manager is left, certrotation keeps its own annotations and labels: to an
+// object without managers, the API server applies as if "before-first-apply" owned all of it.
+func remainingOwners(of *metav1.ObjectMeta) []any {
+	out := []any{}
+	for _, e := range of.ManagedFields {
+		if !strings.HasPrefix(e.Manager, "certrotation-") && e.Manager != fieldManager {
+			out = append(out, e)
+		}
 	}
-	return others
+	if len(out) > 0 {
+		return out
+	}
+	own := ownMetadata(of)
+	if len(own) == 0 {
+		// An API server takes an empty entry for none at all.
+		return []any{struct{}{}}
+	}
+	return []any{map[string]any{
+		"manager": fieldManager, "operation": metav1.ManagedFieldsOperationUpdate, "apiVersion": "v1", "fieldsType": "FieldsV1",
+		"fieldsV1": map[string]any{"f:metadata": own},
+	}}
+}
+
+// ownMetadata returns the keys of annotations and labels that only certrotation writes, as managed fields.
+func ownMetadata(of *metav1.ObjectMeta) map[string]map[string]struct{} {
+	out := map[string]map[string]struct{}{}
+	for field, values := range map[string]map[string]string{"f:annotations": of.Annotations, "f:labels": of.Labels} {
+		for key := range values {
+			if !strings.HasPrefix(key, "certrotation.dev/") || key == trust.AnnotationConfiguration {
+				continue
+			}
+			if out[field] == nil {
+				out[field] = map[string]struct{}{}
+			}
+			out[field]["f:"+key] = struct{}{}
+		}
+	}
+	return out
 }
 
 // done reports a change, unless -o requests output for programs.

@@ -312,9 +312,27 @@ func TestReleaseGivesFieldsUp(t *testing.T) {
 	if diff := cmp.Diff([]string{"cluster-etcd-operator", "helm", "nobody"}, managers); diff != "" {
 		t.Errorf("managers (-want +got):\n%s", diff)
 	}
-	none := ofOthers([]metav1.ManagedFieldsEntry{{Manager: "certrotation-controller"}, {Manager: fieldManager}})
-	if diff := cmp.Diff([]metav1.ManagedFieldsEntry{{}}, none); diff != "" {
-		t.Errorf("without others (-want +got):\n%s", diff)
+}
+
+// TestReleaseWithoutOtherOwners: an object that only certrotation wrote keeps a manager, of nothing but its metadata.
+func TestReleaseWithoutOtherOwners(t *testing.T) {
+	ours := []metav1.ManagedFieldsEntry{{Manager: "certrotation-controller"}, {Manager: fieldManager}}
+	for name, test := range map[string]struct {
+		meta metav1.ObjectMeta
+		want string
+	}{
+		"no metadata of certrotation": {metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{trust.AnnotationConfiguration: "web"}}, `[{}]`},
+		"a label and an annotation": {
+			metav1.ObjectMeta{Labels: map[string]string{trust.LabelTrustDomain: "web", "app": "web"}, Annotations: map[string]string{trust.AnnotationPlan: "1"}},
+			`[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{"f:certrotation.dev/plan":{}},` +
+				`"f:labels":{"f:certrotation.dev/trust-domain":{}}}},"manager":"kubectl-certrotation","operation":"Update"}]`,
+		},
+	} {
+		test.meta.ManagedFields = ours
+		got, err := json.Marshal(remainingOwners(&test.meta))
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, test.want)
+		}
 	}
 }
 

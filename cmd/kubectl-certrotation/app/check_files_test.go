@@ -38,7 +38,8 @@ func TestCheckBadInput(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{name: "an alias", files: checkedFiles{"a.yaml": []byte(inYAML + "stringData:\n  a: &a |\n    " + indented + "\n  b: *a\n")}, code: 2, want: "a.yaml, document 1, has YAML aliases or anchors"},
+		{name: "an alias", files: checkedFiles{"a.yaml": []byte(inYAML + "stringData:\n  a: &a |\n    " + indented + "\n  b: *a\n")}, code: 0, want: "0 errors"},
+		{name: "aliases of much", files: checkedFiles{"a.yaml": []byte(inYAML + "stringData:\n  a: &a " + strings.Repeat(canary, 1<<15) + "\n  b: [" + strings.Repeat("*a, ", 20) + "]\n")}, code: 2, want: "a.yaml, document 1, has YAML aliases that stand for too much"},
 		{name: "a template", files: checkedFiles{"a.yaml": []byte("metadata:\n  name: {{ .Values.name }}\n" + string(key))}, code: 2, want: "is a template: render it first"},
 		{name: "the second document", files: checkedFiles{"a.yaml": []byte("a: 1\n---\n" + inYAML + "stringData:\n  a: |\n    " + indented + "\n  : : {\n")}, code: 2, want: "document 2, is neither YAML nor JSON"},
 		{name: "a key twice", files: checkedFiles{"a.yaml": []byte(inYAML + "stringData:\n  " + canary + ": 1\n  " + canary + ": 2\n")}, code: 2, want: "has a field twice"},

@@ -60,7 +60,7 @@ func (r *checkReader) manifest(file string, data []byte) {
 		if isBlank(text) {
 			continue
 		}
-		converted, err := document.ToJSON(text, maxCheckedBytes)
+		converted, err := document.Expand(text, maxCheckedBytes)
 		if err != nil {
 			if isTemplate(text) {
 				r.problem("%s %s", oneLine(file), notRendered)
@@ -95,10 +95,11 @@ func unreadable(text []byte, err error) string {
 	}
 	reason := "is neither YAML nor JSON"
 	for part, say := range map[string]string{
-		"aliases and anchors": "has YAML aliases or anchors: write out what they stand for",
-		"merge keys":          "has YAML merge keys: write out what is merged",
-		"duplicate":           "has a field twice",
-		"more than":           "has too many values or levels",
+		"aliases stand for":  "has YAML aliases that stand for too much",
+		"excessive aliasing": "has YAML aliases that stand for too much",
+		"merge keys":         "has YAML merge keys: write out what is merged",
+		"duplicate":          "has a field twice",
+		"more than":          "has too many values or levels",
 	} {
 		if strings.Contains(err.Error(), part) {
 			reason = say

@@ -147,9 +147,23 @@ func chart(t testing.TB) checkedFiles {
 	return checkedFiles{"rendered.yaml": text, "values.yaml": []byte("replicas: 1\n"), "truststore.jks": {0xfe, 0xed, 0, 0}}
 }
 
+// twoOfOneName are two PKIs whose CAs have one name, in a directory and in a namespace.
+func twoOfOneName(t testing.TB) checkedFiles {
+	t.Helper()
+	out, objects := checkedFiles{}, []any{}
+	for _, pki := range []string{"first", "second"} {
+		ca := makeCA(t, "ca")
+		server := makeCertificate(t, ca, pki, ofServer(pki+".demo.svc"))
+		out["pki/"+pki+"-ca.crt"], out["pki/"+pki+".crt"], out["pki/"+pki+".key"] = ca.cert, server.cert, server.keyPEM
+		objects = append(objects, checkedSecret("demo", pki, server.cert, server.keyPEM), checkedConfigMap("demo", pki, "ca-bundle.crt", ca.cert))
+	}
+	out["demo.yaml"] = manifestOf(t, objects...)
+	return out
+}
+
 func TestCheckHealthy(t *testing.T) {
 	for name, files := range map[string]func(testing.TB) checkedFiles{
-		"cert-manager": certManager, "kubeadm": kubeadmPKI, "OpenShift": openShift, "a chart": chart,
+		"cert-manager": certManager, "kubeadm": kubeadmPKI, "OpenShift": openShift, "a chart": chart, "two CAs of one name": twoOfOneName,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := checked(t, 0, "--fail-on=warning", "-f", files(t).write(t)); len(got) > 0 {
@@ -159,7 +173,7 @@ func TestCheckHealthy(t *testing.T) {
 	}
 }
 
-// TestCheckPlanted has 23 faults of 17 kinds in the four layouts.
+// TestCheckPlanted has 24 faults of 17 kinds in the four layouts.
 func TestCheckPlanted(t *testing.T) {
 	ca, other := makeCA(t, "ca"), makeCA(t, "other")
 	issued := func(name string, edit ...func(*x509.Certificate)) *made {
@@ -184,6 +198,8 @@ func TestCheckPlanted(t *testing.T) {
 	byBoth := makeCertificate(t, both, "by-both", ofServer("by-both.demo.svc"))
 	oldSigner, newSigner := makeCA(t, "gen@1"), makeCA(t, "gen@2")
 	served := makeCertificate(t, newSigner, "served", ofServer("served.os.svc"))
+	renewed, sameName := makeCA(t, "one-name"), makeCA(t, "one-name")
+	byRenewed := makeCertificate(t, renewed, "by-renewed", ofServer("by-renewed.same.svc"))
 	sha1 := issued("sha1", func(c *x509.Certificate) { c.SignatureAlgorithm = x509.ECDSAWithSHA1 })
 	expiredCA := makeCertificate(t, nil, "expired-ca", func(c *x509.Certificate) { ofCA(c); c.NotAfter = testNow.Add(-1) })
 
@@ -207,6 +223,8 @@ func TestCheckPlanted(t *testing.T) {
 	), "os.json": listOf(t,
 		checkedConfigMap("os", "stale", "ca-bundle.crt", oldSigner.cert), checkedSecret("os", "served", served.cert, served.keyPEM),
 		checkedSecret("os", "signer", newSigner.cert, newSigner.keyPEM), checkedConfigMap("os", "dead", "ca.crt", expiredCA.cert),
+		checkedConfigMap("same", "fresh", "ca-bundle.crt", renewed.cert), checkedConfigMap("same", "former", "ca-bundle.crt", sameName.cert),
+		checkedSecret("same", "by-renewed", byRenewed.cert, byRenewed.keyPEM),
 	)}
 	kubeadm := kubeadmPKI(t)
 	regenerated := makeCA(t, "kubernetes")
@@ -216,7 +234,7 @@ func TestCheckPlanted(t *testing.T) {
 
 	got := checked(t, 1, "-f", files.write(t), "-f", kubeadm.write(t))
 	want := []string{
-		"AddressAsName Secret/address tls.crt", "AnchorMissing ConfigMap/stale ca-bundle.crt", "AnchorMissing Secret/foreign ca.crt",
+		"AddressAsName Secret/address tls.crt", "AnchorMissing ConfigMap/former ca-bundle.crt", "AnchorMissing ConfigMap/stale ca-bundle.crt", "AnchorMissing Secret/foreign ca.crt",
 		"AnchorMissing ValidatingWebhookConfiguration/hooked webhooks.a.example.com", "CAAsServer Secret/both tls.crt",
 		"Expired ConfigMap/dead ca.crt", "Expired Secret/overdue tls.crt", "ExpiresSoon Secret/soon tls.crt",
 		"KeyInBundle ConfigMap/with-key ca-bundle.crt", "KeyMismatch Secret/mismatch tls.crt", "KeyMismatch server.crt",

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -215,7 +216,7 @@ func (e *examination) problemOfCaller(c *admissionregistrationv1.WebhookClientCo
 
 // usableAnchors returns the certificates of a caBundle, and what is wrong with them.
 func usableAnchors(caBundle []byte, now time.Time) (anchors []*pki.Certificate, problem string) {
-	if len(caBundle) == 0 {
+	if len(bytes.TrimSpace(caBundle)) == 0 {
 		return nil, "its caBundle is empty"
 	}
 	anchors, err := pki.ParseBundle(caBundle)

@@ -45,7 +45,7 @@ right to create certificaterotations/rotate: the server is asked in a dry run. W
 			return p.report(cmd.Context(), o, strings.Join(args, ""))
 		},
 	}
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Report the trust domains of all namespaces.")
+	addAllNamespacesFlag(cmd.Flags(), &o.allNamespaces)
 	cmd.Flags().StringVarP(&o.format, "output", "o", "html", "Output format. html is the only one.")
 	return cmd
 }

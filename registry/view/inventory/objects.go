@@ -145,7 +145,7 @@ func slotProblem(name string, slot trust.Slot, pair *Pair, cas []*pki.Certificat
 // accepts it as such. A caller that writes the anchors back must not lose it.
 func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	cm := b.sources.ConfigMaps[cfg.ConfigMapName]
-	out := trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}, Stores: storesOf(cfg)}
+	out := trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}, Stores: storesOf(cfg), NewFirst: cfg.NewAnchors == configv1alpha1.AnchorsFirst}
 	for _, target := range cfg.InjectInto {
 		out.InjectInto = append(out.InjectInto, trust.InjectionTarget{Kind: string(target.Kind), Name: target.Name})
 	}

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+)
+
 // BundleApplyConfiguration represents a declarative configuration of the Bundle type for use
 // with apply.
 //
@@ -18,6 +22,14 @@ type BundleApplyConfiguration struct {
 	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that
 	// do not read PEM. They are written together with ca-bundle.crt.
 	AdditionalFormats *AdditionalFormatsApplyConfiguration `json:"additionalFormats,omitempty"`
+	// newAnchors is where a CA that is added goes: Last (the default), behind the others, or First. It matters only to
+	// programs that read the first certificate of a file alone. No order saves these from a gap: by Last they refuse
+	// leaves of the new CA until the old one has left, by First leaves of the old CA from the start. First is for those
+	// that load the bundle after their servers present leaves of the new CA.
+	//
+	// All keys of the ConfigMap, ca.crt beside leaves, copies and caBundles have the order of the bundle. An edit counts
+	// from the next CA on: it reorders nothing that is there.
+	NewAnchors *configv1alpha1.AnchorPlace `json:"newAnchors,omitempty"`
 	// injectInto are cluster-scoped objects whose caBundle or trustBundle receives these anchors. Each must exist,
 	// and consent with the annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
 	InjectInto []InjectionTargetApplyConfiguration `json:"injectInto,omitempty"`
@@ -52,6 +64,14 @@ func (b *BundleApplyConfiguration) WithAdditionalKeys(values ...string) *BundleA
 // If called multiple times, the AdditionalFormats field is set to the value of the last call.
 func (b *BundleApplyConfiguration) WithAdditionalFormats(value *AdditionalFormatsApplyConfiguration) *BundleApplyConfiguration {
 	b.AdditionalFormats = value
+	return b
+}
+
+// WithNewAnchors sets the NewAnchors field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NewAnchors field is set to the value of the last call.
+func (b *BundleApplyConfiguration) WithNewAnchors(value configv1alpha1.AnchorPlace) *BundleApplyConfiguration {
+	b.NewAnchors = &value
 	return b
 }
 
