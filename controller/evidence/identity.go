@@ -124,10 +124,11 @@ func copySubject(leaf *pki.Certificate) pki.Profile {
 	}
 }
 
-// proven lists the CAs that handshakes must prove: those that may sign leaves.
+// proven lists the CAs that handshakes must prove: those that may sign leaves. An issuer has lost the keys of the CAs
+// that it has replaced.
 func proven(d *trust.Domain, now time.Time) []*pki.Certificate {
 	return slices.DeleteFunc([]*pki.Certificate{d.Signer.Next, d.Signer.Active}, func(ca *pki.Certificate) bool {
-		return ca == nil || !ca.ValidAt(now)
+		return ca == nil || !ca.ValidAt(now) || d.Signer.Issued != nil && !ca.Equal(d.Signer.Issued.Certificate)
 	})
 }
 

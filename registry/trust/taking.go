@@ -48,15 +48,14 @@ func (a *decision) take(l *Leaf) (*Action, []Blocker) {
 	}
 	return &Action{
 			Kind: RequestIssuance, ObjectKind: SecretKind, Object: l.Issued.Name, ResourceVersion: l.Issued.ResourceVersion,
-			Urgent: l.Certificate == nil || l.Certificate.Expired(a.now) || a.rotationRequested(&l.Object), Reason: reason,
+			Urgent: a.lacking(l) || a.rotationRequested(&l.Object), Reason: reason,
 		},
 		[]Blocker{a.notIssued(l, fmt.Sprintf("was not issued anew by %s yet: %s", a.d.Issuer, reason))}
 }
 
 func (a *decision) takeAction(l *Leaf, current, best *pki.Certificate) *Action {
-	missing := l.Certificate == nil || l.Certificate.Expired(a.now)
 	proven := same(current, best)
-	if missing {
+	if a.lacking(l) {
 		proven = a.established(best)
 	}
 	return &Action{
@@ -69,7 +68,7 @@ func (a *decision) takeAction(l *Leaf, current, best *pki.Certificate) *Action {
 
 // advances reports whether what is issued is newer than what the leaf has of the same CA.
 func (a *decision) advances(l *Leaf, current, best *pki.Certificate) bool {
-	return l.Certificate == nil || !same(current, best) || !l.Issued.Certificate.NotBefore.Before(l.Certificate.NotBefore)
+	return a.lacking(l) || !same(current, best) || !l.Issued.Certificate.NotBefore.Before(l.Certificate.NotBefore)
 }
 
 // wantsIssue says why a leaf needs another certificate of its issuer, "" if it does not. When it is renewed is the
@@ -81,6 +80,8 @@ func (a *decision) wantsIssue(l *Leaf, current, best *pki.Certificate) string {
 		return "it does not exist"
 	case c.Expired(a.now):
 		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case a.early(c):
+		return fmt.Sprintf("it is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
 	case a.rotationRequested(&l.Object):
 		return "its rotation was requested" + a.requestText(&l.Object)
 	case current != nil && best != nil && !same(current, best) && a.olderThan(current, best):
