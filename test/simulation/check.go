@@ -220,6 +220,9 @@ func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*
 	anchors := w.verifier.pool(from)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
+		if w.deliveredIn(l) {
+			continue
+		}
 		live := []*pki.Certificate{read(l)}
 		w.noteAbandoned(d, l)
 		for _, holder := range w.processes {

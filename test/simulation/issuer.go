@@ -235,6 +235,11 @@ func (w *world) issueDue(to delivery) bool {
 	return !c.ValidAt(now) || now.After(c.NotAfter.Add(-c.NotAfter.Sub(c.NotBefore)/3)) || to.leaf != nil && w.orphaned(c, now)
 }
 
+// deliveredIn reports whether no process loads a Secret: the issuer delivers in it what the configuration does not name now.
+func (w *world) deliveredIn(l *trust.Leaf) bool {
+	return l.Unnamed && slices.ContainsFunc(w.deliveries(), func(to delivery) bool { return to.secret == l.Name })
+}
+
 // checkIssued checks, at rest, that a domain has taken the CA that its issuer signs with.
 func checkIssued(d *trust.Domain) error {
 	if s := &d.Signer; s.Issued != nil && (s.Issued.Certificate == nil || !s.Issued.Certificate.Equal(s.Active)) {

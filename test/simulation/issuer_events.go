@@ -4,6 +4,8 @@
 package simulation
 
 import (
+	"slices"
+
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
@@ -12,7 +14,9 @@ import (
 //
 // All CAs of that issuer have one subject, so that a server's list of subjects proves none of them. Where they are the
 // issuer's, the Secret of the signer has no keys: nobody signs leaves with them by hand, renews them with their keys,
-// gives them other identifiers, or recovers them offline.
+// gives them other identifiers, or recovers them offline. An active CA gets no other identifier past the guard in any
+// of these worlds: the issuer signs with the active CA alone, so that the former one cannot restore a lost leaf. For
+// the same reason no member promises to load in time what is beside such a leaf.
 func (t topology) issuedBy(d dice) topology {
 	t.issued, t.issuedCA = true, in(d, 2, "the CA is the issuer's")
 	t.outlived = t.issuedCA && in(d, 3, "leaves live longer than their CA")
@@ -23,6 +27,9 @@ func (t topology) issuedBy(d dice) topology {
 		if kind == configv1alpha1.EvidenceRenewed {
 			t.clientKinds[i] = configv1alpha1.EvidenceGracePeriod
 		}
+	}
+	if slices.Contains(append([]configv1alpha1.EvidenceKind{t.serverKind}, t.clientKinds...), configv1alpha1.EvidenceGracePeriod) {
+		t.beside = false
 	}
 	if t.issuedCA && t.serverKind == configv1alpha1.EvidenceTLSProbe {
 		t.handshake, t.peers = true, t.peers || t.crossed
