@@ -114,7 +114,7 @@ func leastOfAll() map[happening]int {
 
 // leastOfIssuers is how often the happenings of issuers must happen in perSteps steps.
 func leastOfIssuers() map[happening]int {
-	return map[happening]int{issuerAsked: 100, issuerFailed: 10, issuerRenewed: 100, issuerReplaced: 20, issuedHeld: 20}
+	return map[happening]int{issuerAsked: 50, issuerRenewed: 20, issuerReplaced: 10, issuedHeld: 10}
 }
 
 // leastOfPods is how often the happenings of pods must happen in perSteps steps, a fifth of them in worlds with pods.
