@@ -29,10 +29,11 @@ attempt() {
 
 fresh_seed() { od -An -N4 -tu4 /dev/urandom | tr -d ' '; }
 
-# The worlds of the simulator take turns: all kinds, those with pods, those with programs that read their files only when they start.
+# The worlds of the simulator take turns: all kinds, those with pods, those with programs that read their files only when they start,
+# those with an issuer.
 end=$((SECONDS + quarter))
 while [ "$SECONDS" -lt "$end" ]; do
-  for worlds in "" pods started; do
+  for worlds in "" pods started issued; do
     attempt make simulate WORLDS="$worlds" SEED="$(fresh_seed)" STEPS=40000 STORIES=100
   done
 done

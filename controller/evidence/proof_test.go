@@ -254,13 +254,13 @@ func TestTwinsAreToldByTheirEnd(t *testing.T) {
 func TestUnmintable(t *testing.T) {
 	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
-	probed := func(t *testing.T, objects ...runtime.Object) (address string, got *trust.Observation) {
+	probed := func(t *testing.T, issued *trust.Issued, objects ...runtime.Object) (address string, got *trust.Observation) {
 		t.Helper()
 		address = serveTLS(t, &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(active, next), Certificates: []tls.Certificate{keyPair(t, leaf)},
 		}).Addr().String()
 		d := domain(address, leaf.Certificate, active, next)
-		d.Signer.Next = next.Certificate
+		d.Signer.Next, d.Signer.Issued = next.Certificate, issued
 		d.Parties[0].Members[0].Probes[0].Handshake = true
 		c, records := newCollector(t, &fixed{}, objects...)
 		if err := c.Refresh(t.Context(), d); err != nil {
@@ -269,7 +269,7 @@ func TestUnmintable(t *testing.T) {
 		return address, observedOf(t, records)
 	}
 	inBubble(t, "no key of next", func(t *testing.T) {
-		address, got := probed(t, signerSecret(t, active, nil))
+		address, got := probed(t, nil, signerSecret(t, active, nil))
 		want := at(address, trust.Observation{
 			Trusts: prints(active), Presents: prints(leaf),
 			Failure: "it cannot be probed with a client leaf of CN=ca@2: Secret/web-signer has no usable key of that CA",
@@ -278,8 +278,15 @@ func TestUnmintable(t *testing.T) {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
 	})
+	inBubble(t, "an issuer has no key of the CA that it has replaced", func(t *testing.T) {
+		in := &trust.Issued{Object: trust.Object{Name: "web-signer"}, Certificate: next.Certificate}
+		address, got := probed(t, in, signerSecret(t, next, nil))
+		if diff := cmp.Diff(at(address, trust.Observation{Trusts: prints(next), Presents: prints(leaf)}), got); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
 	inBubble(t, "no signer", func(t *testing.T) {
-		if _, got := probed(t); got.Failure == "" || len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
+		if _, got := probed(t, nil); got.Failure == "" || len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
 			t.Errorf("recorded %+v", got)
 		}
 	})

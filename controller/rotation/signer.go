@@ -71,6 +71,9 @@ func (c domainContent) generateActive(ctx context.Context, secret *corev1.Secret
 	if err := c.moveToPrevious(secret, inventory.ActiveSlot); err != nil {
 		return err
 	}
+	if err := c.takeBack(secret, made.Certificate); err != nil {
+		return err
+	}
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy))
 	return c.slot(inventory.ActiveSlot).Put(secret.Data, made)
 }
@@ -82,9 +85,25 @@ func (c domainContent) generateNext(ctx context.Context, secret *corev1.Secret, 
 	if err != nil {
 		return err
 	}
+	if err := c.takeBack(secret, made.Certificate); err != nil {
+		return err
+	}
 	described := trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy)
 	applyMetadata(&secret.ObjectMeta, action, trust.Metadata{Labels: described.Labels})
 	return c.slot(inventory.NextSlot).Put(secret.Data, made)
+}
+
+// takeBack removes a CA from the previous ones: an issuer whose Secret was restored signs with a former CA again.
+func (c domainContent) takeBack(secret *corev1.Secret, ca *pki.Certificate) error {
+	previous, err := c.slot(inventory.PreviousSlot).Pairs(secret.Data)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(slices.Clone(previous), func(pair *pki.Pair) bool { return pair.Certificate.Equal(ca) })
+	if len(others) == len(previous) {
+		return nil
+	}
+	return c.slot(inventory.PreviousSlot).Put(secret.Data, others...)
 }
 
 // promote moves next to active, and active to the front of previous, in one write.

@@ -94,8 +94,11 @@ func (a *facts) replaces() bool {
 	})
 }
 
-// bringsBack reports whether a CA can reissue what is lost before its verifiers load another one.
-func (a *facts) bringsBack(ca *pki.Certificate) bool { return a.usable(ca) && a.established(ca) }
+// bringsBack reports whether a CA can reissue what is lost before its verifiers load another one. The former CAs of an
+// issuer cannot.
+func (a *facts) bringsBack(ca *pki.Certificate) bool {
+	return a.usable(ca) && a.established(ca) && (a.d.Issuer == "" || a.issuerSignsWith(ca))
+}
 
 // bringsBackAny reports whether some CA of the signer can.
 func (a *facts) bringsBackAny() bool { return slices.ContainsFunc(a.d.Signer.slots(), a.bringsBack) }

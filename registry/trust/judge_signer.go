@@ -142,6 +142,8 @@ func (j *judge) judgeNext(old, s *Signer) {
 	case same(old.Next, s.Next) || (old.Next == nil && s.Next == nil):
 	case j.before.d.WrittenBy != "" && same(s.Next, old.Active) && s.Active != nil && slices.ContainsFunc(old.Previous, s.Active.Equal):
 		// Another controller aborts a rotation of which all leaves were reissued: they move back.
+	case old.Next == nil && j.before.d.Signer.Issued != nil && same(s.Next, j.before.d.Signer.Issued.Certificate):
+		// The issuer signs with it already, so that it cannot wait for the rotation in flight.
 	case old.Next == nil && j.inFlight() && j.before.usable(old.Active):
 		j.refuse(OneRotation, object, nil, fmt.Sprintf("a rotation is in the stage %s already", j.stage),
 			"wait for the stage Stable")

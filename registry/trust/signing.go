@@ -97,7 +97,7 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 	if l.Issued != nil {
 		return a.request(l, best, reason)
 	}
-	missing := l.Certificate == nil || l.Certificate.Expired(a.now) || a.early(l.Certificate)
+	missing := a.lacking(l)
 	if a.compromised(best) && !missing {
 		return nil, a.waitsToLeave(current, against)
 	}
@@ -121,6 +121,11 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 		Irreversible: !proven,
 	}
 	return issue, nil
+}
+
+// lacking reports whether a leaf has no certificate that is valid now.
+func (a *facts) lacking(l *Leaf) bool {
+	return l.Certificate == nil || l.Certificate.Expired(a.now) || a.early(l.Certificate)
 }
 
 // unnamed returns the blocker of a leaf that the configuration does not name: it is live, and it is not reissued.

@@ -31,7 +31,7 @@ func (a *decision) offers(l *Leaf, best *pki.Certificate) bool {
 	switch {
 	case made == nil || same(made, has) || !made.AcceptedBy(best, a.d.Verifiers):
 		return false
-	case has == nil || !same(a.signers[l.Name], best):
+	case a.lacking(l) || !same(a.signers[l.Name], best):
 		return true
 	}
 	return !made.NotBefore.Before(has.NotBefore)
@@ -43,7 +43,7 @@ func (a *decision) take(l *Leaf, best *pki.Certificate) (*Action, []Blocker) {
 		return nil, []Blocker{a.notIssued(l, fault)}
 	}
 	proven := same(a.signers[l.Name], best)
-	if l.Certificate == nil || l.Certificate.Expired(a.now) {
+	if a.lacking(l) {
 		proven = a.established(best)
 	}
 	return &Action{
@@ -64,7 +64,7 @@ func (a *decision) request(l *Leaf, best *pki.Certificate, reason string) (*Acti
 	}
 	ask := &Action{
 		Kind: RequestIssuance, ObjectKind: SecretKind, Object: l.Issued.Name, ResourceVersion: l.Issued.ResourceVersion,
-		Urgent: l.Certificate == nil || l.Certificate.Expired(a.now) || a.rotationRequested(&l.Object), Reason: reason,
+		Urgent: a.lacking(l) || a.rotationRequested(&l.Object), Reason: reason,
 	}
 	return ask, []Blocker{a.notIssued(l, fmt.Sprintf("was not issued anew by %s yet: %s", a.d.Issuer, reason))}
 }

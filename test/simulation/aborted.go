@@ -63,7 +63,7 @@ func (w *world) endedAlone(d *trust.Domain) error {
 // unsigned reports whether a rotation can be aborted because its next CA may not have signed yet.
 func (w *world) unsigned(d *trust.Domain) bool {
 	s := &d.Signer
-	return s.Next != nil && s.Active != nil && d.Roster != nil && !slices.Contains(d.Roster.MayHaveSigned, s.Next.Fingerprint) && w.signedBy(d, s.Next) == ""
+	return s.Issued == nil && s.Next != nil && s.Active != nil && d.Roster != nil && !slices.Contains(d.Roster.MayHaveSigned, s.Next.Fingerprint) && w.signedBy(d, s.Next) == ""
 }
 
 // presentsCurrent reports whether nothing but the leaves in Secrets is loaded or was observed.

@@ -54,7 +54,7 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 	switch {
 	case usable(old.Next) && s.Next != nil && !old.Next.Equal(s.Next):
 		return violated("OneRotation", "%s was replaced by %s in the middle of a rotation", old.Next.Subject, s.Next.Subject)
-	case old.Next == nil && s.Next != nil && usable(old.Active) && len(old.Previous) > 0:
+	case old.Next == nil && s.Next != nil && usable(old.Active) && len(old.Previous) > 0 && s.Issued == nil:
 		return violated("OneRotation", "a second rotation has begun before %s was gone", old.Previous[0].Subject)
 	case old.Next != nil && s.Next == nil && !old.Next.Equal(s.Active):
 		w.noteAborted(is, old.Next)
@@ -98,7 +98,7 @@ func (w *world) checkPromotion(d *trust.Domain, ca *pki.Certificate) error {
 // inSecrets returns the name of a live leaf in a Secret that a CA has signed, "" if there is none.
 func (w *world) inSecrets(d *trust.Domain, ca *pki.Certificate) string {
 	for i := range d.Leaves {
-		if c := d.Leaves[i].Certificate; c != nil && !c.Expired(w.clock.now()) && c.SignedBy(ca) {
+		if c := d.Leaves[i].Certificate; w.accepted(c) && c.SignedBy(ca) {
 			return d.Leaves[i].Name
 		}
 	}
@@ -116,7 +116,7 @@ func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 			}
 		}
 		for _, c := range all {
-			if c != nil && !c.Expired(w.clock.now()) && !w.beyondHelp(c) && c.SignedBy(ca) {
+			if w.accepted(c) && !w.beyondHelp(c) && c.SignedBy(ca) {
 				return l.Name
 			}
 		}

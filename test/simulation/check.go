@@ -37,15 +37,19 @@ func (w *world) noteDeath() {
 		h.dead = d.Signer.Active == nil || d.Signer.Active.Expired(w.clock.now())
 		for i := range d.Leaves {
 			l := &d.Leaves[i]
-			presents := func(p *process) bool {
-				return p.up && p.leaves[l.Name] != nil && !p.leaves[l.Name].Expired(w.clock.now())
-			}
-			if c := l.Certificate; c != nil && !c.Expired(w.clock.now()) || slices.ContainsFunc(w.processes, presents) {
+			presents := func(p *process) bool { return p.up && w.accepted(p.leaves[l.Name]) }
+			if w.accepted(l.Certificate) || slices.ContainsFunc(w.processes, presents) {
 				h.dead = false
 			}
 		}
 		h.ahead = h.dead && w.ahead == decades
 	}
+}
+
+// accepted reports whether a verifier may accept a leaf at this moment.
+func (w *world) accepted(leaf *pki.Certificate) bool {
+	now := w.clock.now()
+	return leaf != nil && !leaf.Expired(now) && !w.orphaned(leaf, now)
 }
 
 func (w *world) history(domain string) *history {
@@ -98,7 +102,7 @@ func (w *world) checkVerifier(d *trust.Domain, v *process) error {
 // valid yet is refused.
 func (w *world) handshake(leaf *pki.Certificate, d *trust.Domain, v *process) error {
 	now := w.clock.now().Add(v.off)
-	if leaf.Expired(now) || w.fromTheFuture(leaf) || w.beyondHelp(leaf) {
+	if leaf.Expired(now) || w.orphaned(leaf, now) || w.fromTheFuture(leaf) || w.beyondHelp(leaf) {
 		return nil
 	}
 	w.counts.handshakes++
@@ -179,11 +183,16 @@ func inSecret(l *trust.Leaf) *pki.Certificate {
 // leaf is a new one: it cannot be cut off before it has a leaf of its own.
 func (w *world) noteAbandoned(d *trust.Domain, l *trust.Leaf) {
 	if l.Unnamed && l.Certificate != nil && w.gone(d, l.Name) {
-		if w.abandoned == nil {
-			w.abandoned = map[pki.Fingerprint]bool{}
-		}
-		w.abandoned[l.Certificate.Fingerprint] = true
+		w.abandon(l.Certificate)
 	}
+}
+
+// abandon promises nothing of a leaf any more.
+func (w *world) abandon(leaf *pki.Certificate) {
+	if w.abandoned == nil {
+		w.abandoned = map[pki.Fingerprint]bool{}
+	}
+	w.abandoned[leaf.Fingerprint] = true
 }
 
 // gone reports whether all holders of a leaf that count are proven to be gone. Then no process starts with the
@@ -211,6 +220,9 @@ func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*
 	anchors := w.verifier.pool(from)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
+		if w.deliveredIn(l) {
+			continue
+		}
 		live := []*pki.Certificate{read(l)}
 		w.noteAbandoned(d, l)
 		for _, holder := range w.processes {
@@ -219,7 +231,7 @@ func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*
 			}
 		}
 		for _, c := range live {
-			if c == nil || c.Expired(w.clock.now()) || w.fromTheFuture(c) || w.beyondHelp(c) {
+			if !w.accepted(c) || w.fromTheFuture(c) || w.beyondHelp(c) {
 				continue
 			}
 			if err := w.verifyAll(c, anchors, nil); err != nil {
@@ -276,7 +288,7 @@ func (w *world) checkLeaf(d *trust.Domain, l *trust.Leaf) error {
 			last = ca
 		}
 	}
-	if last != nil && l.Certificate.NotAfter.After(last.NotAfter) {
+	if last != nil && d.Issuer == "" && l.Certificate.NotAfter.After(last.NotAfter) {
 		return violated("LeafWithinSigner", "Secret/%s ends %s, after %s", l.Name, l.Certificate.NotAfter, last.Subject)
 	}
 	return nil

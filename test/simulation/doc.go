@@ -32,6 +32,13 @@
 //   - a container, or another pod of the same name, starts with older content and does not report;
 //   - a pod reports for another one, under its own UID or the other's, and a report arrives when its pod is gone.
 //
+// In one of six of the other worlds (in all with WORLDS=issued) cert-manager issues the leaves, and in half of these
+// its CAs. It answers requests late, or fails. It renews leaves when it likes, with the CA that it has at that moment,
+// and replaces that CA in one write, by one with the same subject. Its leaves may outlive their CA, which ends them.
+// Processes load what certrotation has taken. No client presents a leaf of a CA that a server does not trust, and no
+// server one that is unknown to a client: both are Handshake, of what is presented, and TrustBeforeUse, of what is
+// in a Secret and may be loaded at any moment.
+//
 // Mutants of the rules for pods are hunted in small worlds with few other events. The real protocol must keep the
 // invariants in the same worlds.
 //

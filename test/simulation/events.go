@@ -89,6 +89,9 @@ func (t topology) events() (all, between []event) {
 	if t.hooked {
 		all, between = append(all, targetEvents()...), append(between, targetEvents()...)
 	}
+	if t.issued {
+		all, between = append(all, issuerEvents(t.issuedCA)...), append(between, issuerEvents(t.issuedCA)...)
+	}
 	if t.pods {
 		ofPods, ofPodsBetween := podEvents()
 		all, between = append(all, ofPods...), append(between, ofPodsBetween...)

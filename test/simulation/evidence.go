@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
@@ -63,9 +64,12 @@ func (w *world) sight(p *process, m membership, kind trust.EvidenceKind) *trust.
 	o := &trust.Observation{Instance: p.instance(), Kind: kind, ObservedAt: w.clock.now()}
 	if anchors := p.pools[m.domain]; anchors != nil {
 		for _, ca := range anchors.anchors {
-			if o.Kind == trust.TLSProbe && !w.topology.handshake {
+			switch {
+			case o.Kind != trust.TLSProbe:
+				o.Trusts = append(o.Trusts, ca.Fingerprint)
+			case !w.topology.handshake:
 				o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
-			} else {
+			case w.signable(m.domain, ca):
 				o.Trusts = append(o.Trusts, ca.Fingerprint)
 			}
 		}
@@ -79,6 +83,12 @@ func (w *world) sight(p *process, m membership, kind trust.EvidenceKind) *trust.
 		o.RecoveredUntil = w.recoveredUntil(p, m)
 	}
 	return o
+}
+
+// signable reports whether a probe can present a leaf of a CA. The issuer has no key of its former CAs.
+func (w *world) signable(domain string, ca *pki.Certificate) bool {
+	d := w.domain(domain)
+	return d.Signer.Issued == nil || ca.Equal(d.Signer.Issued.Certificate)
 }
 
 // probe probes all processes of a member at once, as controller/evidence does. A process that does not answer is

@@ -249,7 +249,7 @@ func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
 		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered, wrong: w.wrong,
-		configuration: w.configuration, ahead: w.ahead, returned: w.returned,
+		configuration: w.configuration, ahead: w.ahead, returned: w.returned, issuer: newCertManager(),
 	}
 	out.clock.set(w.clock.now())
 	for _, p := range w.processes {

@@ -34,6 +34,7 @@ func (w *world) happened(d *trust.Domain, a *trust.Assessment, h *history) {
 	note(slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonDiverged }), diverged)
 	note(slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonWriteRefused }), refusalShown)
 	note(slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonPaced }), paced)
+	note(slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonHeld }), issuedHeld)
 	note(slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return l.Problem != nil }), unreadableLeaf)
 	note(a.InFlight() && slices.ContainsFunc(d.Parties, func(p trust.Party) bool { return hasLapsed(&p, now) }), lapsed)
 	note(d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(m trust.RosterMember) bool { return m.Absent != "" }), recordedAbsent)

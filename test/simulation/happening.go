@@ -86,6 +86,12 @@ const (
 	// For caBundles.
 	injected       happening = "a caBundle is injected"
 	caBundleByHand happening = "a caBundle is edited by hand"
+	// For issuers.
+	issuerAsked    happening = "the issuer is asked for a certificate"
+	issuerFailed   happening = "the issuer fails"
+	issuerRenewed  happening = "the issuer renews a leaf"
+	issuerReplaced happening = "the issuer replaces its CA"
+	issuedHeld     happening = "an issued leaf waits for its verifiers"
 	// A start with an older bundle is harmless: no live leaf needs a newer one, and the rotation waits until the
 	// pod has loaded. Kubelets are assumed not to mount a bundle with which a pod would refuse a live leaf.
 	staleStart  happening = "a pod starts with something older than is published"
@@ -102,7 +108,13 @@ func leastOfAll() map[happening]int {
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, movedNode: 5, renamedParty: 5, clientGone: 20, recordedAbsent: 20,
 	}
 	maps.Copy(out, leastOfPods())
+	maps.Copy(out, leastOfIssuers())
 	return out
+}
+
+// leastOfIssuers is how often the happenings of issuers must happen in perSteps steps.
+func leastOfIssuers() map[happening]int {
+	return map[happening]int{issuerAsked: 50, issuerRenewed: 20, issuerReplaced: 10, issuedHeld: 10}
 }
 
 // leastOfPods is how often the happenings of pods must happen in perSteps steps, a fifth of them in worlds with pods.

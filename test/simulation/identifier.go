@@ -25,7 +25,7 @@ import (
 func (w *world) changesIdentifier() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	s, live := &d.Signer, w.api.secrets[d.Signer.Name]
-	if w.topology.serverKind == configv1alpha1.EvidenceTLSProbe || live == nil || s.Problem != nil || s.Active == nil || s.Next != nil ||
+	if w.topology.issued || w.topology.serverKind == configv1alpha1.EvidenceTLSProbe || live == nil || s.Problem != nil || s.Active == nil || s.Next != nil ||
 		len(s.Previous) > 0 || s.Active.Expired(w.clock.now()) || !in(w.dice, 3, "another identifier") {
 		return false
 	}

@@ -43,7 +43,7 @@ func newLeader(w *world, name string, off time.Duration) (*leader, error) {
 	l.view.catchUp()
 	controller, err := rotation.New(rotation.Config{
 		Client: &client{leader: l}, Records: &ownClient{leader: l}, Inventory: &l.view, Evidence: l, Recorder: silent{}, Clock: &offClock{world: &w.clock, off: off},
-		Skew: knownSkew(off), Workers: 1,
+		Skew: knownSkew(off), Issuer: l, Workers: 1,
 		Assess: func(d *trust.Domain, now time.Time) *trust.Assessment { return w.protocol(d, now) },
 	})
 	if err != nil {

@@ -114,7 +114,12 @@ func (w *world) noteIssuers(d *trust.Domain) {
 		w.lost = map[string]bool{}
 	}
 	note := func(c *pki.Certificate) {
-		if c != nil {
+		switch {
+		case c == nil:
+		case d.Issuer != "":
+			// The CA may not be lost, and another one has its subject.
+			w.abandon(c)
+		default:
 			w.lost[c.Issuer] = true
 		}
 	}
@@ -147,7 +152,7 @@ func (w *world) rebuildable(d *trust.Domain) bool {
 		carried := slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool {
 			return l.Certificate != nil && !l.Certificate.Expired(w.clock.now()) && l.Certificate.SignedBy(ca)
 		})
-		if !carried || !pki.IsGenerationOf(ca.CommonName, namespace, d.Signer.Name) {
+		if !carried || d.Issuer != "" || !pki.IsGenerationOf(ca.CommonName, namespace, d.Signer.Name) {
 			return false
 		}
 	}

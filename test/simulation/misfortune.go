@@ -70,12 +70,9 @@ const weekend = 3 * 24 * time.Hour
 
 // noteEnding excepts the leaves that end soon: after a jump nothing tells that they have not.
 func (w *world) noteEnding() {
-	if w.abandoned == nil {
-		w.abandoned = map[pki.Fingerprint]bool{}
-	}
 	note := func(c *pki.Certificate) {
 		if c != nil && c.Expired(w.clock.now().Add(weekend+maxOff)) {
-			w.abandoned[c.Fingerprint] = true
+			w.abandon(c)
 		}
 	}
 	for _, p := range w.processes {

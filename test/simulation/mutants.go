@@ -39,7 +39,7 @@ type mutant struct {
 // share, other kinds of evidence, intermediates, and a process that hangs for longer than its lease. registry/trust
 // tests them.
 func mutants() []mutant {
-	return append(slices.Concat(besideMutants(), unfitMutants(), nodeMutants(), twinMutants(), identifierMutants(), abortMutants(), typoMutants(), futureMutants(), removalMutants()), []mutant{
+	return append(slices.Concat(besideMutants(), unfitMutants(), nodeMutants(), twinMutants(), identifierMutants(), abortMutants(), typoMutants(), futureMutants(), removalMutants(), issuerMutants()), []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
 		{name: "no gate", make: believing(noGate)},
 		{name: "retire by a timer", make: believing(retireByTimer)},

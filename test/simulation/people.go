@@ -219,6 +219,9 @@ func (w *world) restores(d *trust.Domain) *edit {
 	for i := range d.Leaves {
 		names = append(names, d.Leaves[i].Name)
 	}
+	for _, to := range w.deliveries() {
+		names = append(names, to.secret)
+	}
 	name := one(w.dice, "object", names)
 	versions := w.api.backup[name]
 	if len(versions) == 0 {

@@ -15,12 +15,16 @@ const podLabel = "app"
 // podPort is where pods are probed.
 const podPort = 8443
 
-// drawWorld draws a world. One in five has pods.
+// drawWorld draws a world. One in five has pods, and one in six of the others an issuer.
 func drawWorld(d dice) topology {
 	if in(d, 5, "pods") {
 		return drawPods(d)
 	}
-	return drawTopology(d)
+	t := drawTopology(d)
+	if in(d, 6, "cert-manager issues the leaves") {
+		return t.issuedBy(d)
+	}
+	return t
 }
 
 // drawPods draws a world in which the clients, and maybe the servers, are pods.

@@ -71,7 +71,7 @@ func (w *world) recovers() bool {
 // recoverable reports whether there is one domain, at rest, with probed servers, and without damage by people.
 func (w *world) recoverable() bool {
 	domains := w.domains().Domains
-	if w.recovery != nil || w.topology.pods || w.unguarded || w.wrong || w.ahead > 0 || len(domains) != 1 || len(w.api.refuses)+len(w.unregistered) > 0 ||
+	if w.recovery != nil || w.topology.pods || w.topology.issuedCA || w.unguarded || w.wrong || w.ahead > 0 || len(domains) != 1 || len(w.api.refuses)+len(w.unregistered) > 0 ||
 		w.topology.serverKind != configv1alpha1.EvidenceTLSProbe || w.topology.aggregate {
 		return false
 	}

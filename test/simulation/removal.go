@@ -49,6 +49,9 @@ func (w *world) clientGoes() (bool, error) {
 	w.api.putConfiguration(cfg, w.clock.now())
 	w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.member == name })
 	w.apply(&edit{what: "deletes the leaf of " + name, kind: trust.SecretKind, name: name})
+	if w.topology.issued {
+		w.apply(&edit{what: "deletes what is issued for " + name, kind: trust.SecretKind, name: w.topology.issuedIn(name)})
+	}
 	faultless := w.faultless
 	w.faultless = true
 	defer func() { w.faultless = faultless }()

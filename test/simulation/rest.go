@@ -103,6 +103,9 @@ func (w *world) checkRefused(d *trust.Domain, then time.Time) error {
 	now := then.Add(w.leaders[0].off)
 	for _, action := range trust.Assess(&wanted, now).Actions {
 		object := string(action.ObjectKind) + "/" + action.Object
+		if action.Kind == trust.RequestIssuance {
+			continue
+		}
 		if _, refused := w.api.refuses[object]; !refused {
 			return violated("NoSilentWait", "%s %s is to be done and is not refused, and nobody does it", action.Kind, object)
 		}
@@ -117,6 +120,7 @@ func (w *world) checkRefused(d *trust.Domain, then time.Time) error {
 // round lets the leaders reconcile until they do nothing. Every process is observed, loads, and is observed again.
 func (w *world) round() error {
 	w.restPods()
+	w.restIssuer()
 	for _, p := range w.processes {
 		p.reachable = true
 		if p.up {
@@ -217,7 +221,7 @@ func (w *world) keys() []string {
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
-		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil && requestOf(d, trust.RequestAbort) == nil &&
+		if next := d.Signer.Next; next != nil && d.Signer.Issued == nil && a.Blocked() && d.Signer.Active != nil && requestOf(d, trust.RequestAbort) == nil &&
 			(next.SubjectHash == d.Signer.Active.SubjectHash || unfit(a)) {
 			w.apply(w.asksToAbort(d))
 		}
@@ -402,6 +406,9 @@ func (w *world) atRest() error {
 			return violated("NoSilentWait", "%s does not come to rest: it is %s, %s", d.Name, a.Stage, outline(a))
 		case own != 1:
 			return violated("AnchorInUse", "at rest %s has %d anchors of its own, want 1", d.Name, own)
+		}
+		if err := checkIssued(d); err != nil {
+			return err
 		}
 		for _, l := range a.Leaves {
 			if !l.Usable || l.SignedBySlot != trust.SlotActive {

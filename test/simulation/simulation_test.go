@@ -57,7 +57,7 @@ func budget(t *testing.T) int {
 }
 
 // worlds returns how to draw a world, and the happenings that a search must see. By default one world in five has
-// pods. WORLDS=pods or WORLDS=started in the environment selects other worlds.
+// pods. WORLDS=pods, WORLDS=started or WORLDS=issued in the environment selects other worlds.
 func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	t.Helper()
 	switch text := os.Getenv("WORLDS"); text {
@@ -67,8 +67,10 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 		return drawPods, leastOfPods()
 	case "started":
 		return drawStarted, nil
+	case "issued":
+		return drawIssued, leastOfIssuers()
 	default:
-		t.Fatalf("WORLDS=%q is neither empty, pods nor started", text)
+		t.Fatalf("WORLDS=%q is neither empty, pods, started nor issued", text)
 		return nil, nil
 	}
 }

@@ -70,6 +70,9 @@ type topology struct {
 	started, startedServers, assumed, twoWorkloads bool
 	// hooked says that kube-apiservers verify the servers by caBundles.
 	hooked bool
+	// issued says that another controller issues the leaves, issuedCA that it makes the CAs, too. outlived says that its
+	// leaves live longer than its CAs.
+	issued, issuedCA, outlived bool
 }
 
 // startsPods reports whether there are pods whose evidence is what they started with.
@@ -135,6 +138,9 @@ func (t topology) String() string {
 		{t.assumed, " and have no start gates"},
 		{t.twoWorkloads, " and are of two workloads"},
 		{t.hooked, ", kube-apiservers call them as webhooks"},
+		{t.issued, ", leaves are issued by cert-manager"},
+		{t.issuedCA, " and its own CA"},
+		{t.outlived, ", which they outlive"},
 	} {
 		if x.yes {
 			b.WriteString(x.text)
@@ -153,13 +159,17 @@ func (t topology) serverLeaf() string {
 	return "server"
 }
 
-func (t topology) leaves() (server configv1alpha1.Leaf, clients []configv1alpha1.Leaf) {
-	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: leafValidity}}
+func (t topology) leafLife() time.Duration {
 	if t.short {
-		policy.Validity.Duration = shortLeafValidity
+		return shortLeafValidity
 	}
+	return leafValidity
+}
+
+func (t topology) leaves() (server configv1alpha1.Leaf, clients []configv1alpha1.Leaf) {
+	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: t.leafLife()}}
 	server = configv1alpha1.Leaf{
-		SecretName: t.serverLeaf(), Usages: []configv1alpha1.Usage{configv1alpha1.ServerAuth}, Policy: policy,
+		SecretName: t.serverLeaf(), IssuedSecretName: t.issuedIn(t.serverLeaf()), Usages: []configv1alpha1.Usage{configv1alpha1.ServerAuth}, Policy: policy,
 		DNSNames: []string{"server.demo.svc"},
 	}
 	if t.onNodes() {
@@ -171,7 +181,7 @@ func (t topology) leaves() (server configv1alpha1.Leaf, clients []configv1alpha1
 	for i := range t.clientKinds {
 		name := fmt.Sprintf("client-%d", i)
 		clients = append(clients, configv1alpha1.Leaf{
-			SecretName: name, CommonName: name, Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}, Policy: policy,
+			SecretName: name, IssuedSecretName: t.issuedIn(name), CommonName: name, Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}, Policy: policy,
 		})
 	}
 	return server, clients
@@ -271,13 +281,20 @@ func (t topology) trustDomain(name string, leaves []configv1alpha1.Leaf, parties
 	if t.hooked && slices.ContainsFunc(parties, func(p configv1alpha1.RelyingParty) bool { return p.Evidence.Kind == configv1alpha1.EvidenceCABundle }) {
 		bundle.InjectInto = []configv1alpha1.InjectionTarget{hookTarget()}
 	}
-	return configv1alpha1.TrustDomain{
+	out := configv1alpha1.TrustDomain{
 		Name: name, ReissuePerMinute: rate,
 		Signer: configv1alpha1.Signer{SecretName: name + "-signer", Policy: configv1alpha1.IssuancePolicy{
 			Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: validity},
 		}},
 		Bundle: bundle, Leaves: leaves, RelyingParties: parties,
 	}
+	if t.issued {
+		out.Issuer = configv1alpha1.IssuerCertManager
+	}
+	if t.issuedCA {
+		out.Signer.IssuedSecretName = t.issuedIn(name + "-ca")
+	}
+	return out
 }
 
 // configurationName is the name of the configuration to which every object consents.

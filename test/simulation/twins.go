@@ -18,7 +18,7 @@ import (
 // renewsActive renews the active CA with the same key and name.
 func (w *world) renewsActive(d *trust.Domain) *edit {
 	live := w.api.secrets[d.Signer.Name]
-	if live == nil || d.Signer.Active == nil || d.Signer.Problem != nil {
+	if live == nil || d.Signer.Active == nil || d.Signer.Problem != nil || w.topology.issuedCA {
 		return nil
 	}
 	pair, err := w.renewed(live)

@@ -101,6 +101,8 @@ type world struct {
 	target *target
 	// flight is the latest answer of inFlight.
 	flight flight
+	// issuer issues the leaves of worlds that have one.
+	issuer *certManager
 }
 
 // history is what was observed of a domain.
@@ -139,7 +141,7 @@ var birth = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // newWorld returns a world in which every domain is Stable and every process runs with everything loaded.
 func newWorld(t topology, o options) (*world, error) {
-	w := &world{options: o, topology: t, api: newServer(), verifier: newVerifier(), histories: map[string]*history{}}
+	w := &world{options: o, topology: t, api: newServer(), verifier: newVerifier(), histories: map[string]*history{}, issuer: newCertManager()}
 	w.clock.set(birth)
 	w.counts.worlds++
 	w.say("%s", t)
