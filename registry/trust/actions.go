@@ -290,7 +290,8 @@ func (a *decision) promote(*Assessment) *Action {
 	}
 	reason := "every relying party has loaded " + s.Next.Subject
 	if len(a.waitsForAll(s.Next)) > 0 {
-		if a.restorable() || a.anyLive() {
+		// What an issuer has made waits. What is made here is missing until it is signed.
+		if a.d.Issuer != "" || a.restorable() || a.anyLive() {
 			return nil
 		}
 		reason = "no leaf is live, so no peer can be cut off by " + s.Next.Subject
