@@ -30,7 +30,9 @@ var issuedConfig = strings.NewReplacer(
 	"- name: web\n", "- name: web\n    issuer: CertManager\n",
 	"{secretName: web-signer}", "{secretName: web-signer, issuedSecretName: issued-ca}",
 	"{secretName: web-server,", "{secretName: web-server, issuedSecretName: issued-server,",
-	"{secretName: web-client,", "{secretName: web-client, issuedSecretName: issued-client,",
+	"usages: [ServerAuth]}\n    - {secretName: web-client,",
+	"usages: [ServerAuth], policy: {backdate: 0s}}\n    - {secretName: web-client, issuedSecretName: issued-client,",
+	"commonName: client, usages: [ClientAuth]}", "commonName: client, usages: [ClientAuth], policy: {backdate: 0s}}",
 ).Replace(webConfig)
 
 // certManager is an issuer like cert-manager: it replaces its CA in one write, and signs with the CA that its Secret has
@@ -203,6 +205,31 @@ func TestIssuerReplacesItsCA(t *testing.T) {
 	m.rotated()
 	if want := []string{issuedServer}; !slices.Equal(m.asked, want) {
 		t.Errorf("asked for %q, want %q: the other leaf was issued already", m.asked, want)
+	}
+}
+
+// TestIssuerDoesNotBackdate: a leaf is taken some minutes after it was issued, when clocks that are behind have reached its
+// start.
+func TestIssuerDoesNotBackdate(t *testing.T) {
+	w := newWorld(t, strings.ReplaceAll(issuedConfig, "backdate: 0s", "backdate: 5m"))
+	m := newCertManager(w, issuedCA)
+	m.begin()
+	c := m.controller()
+	m.settles(c)
+	m.rotated()
+	m.replace()
+	m.settles(c)
+	m.blocked(trust.ReasonGracePeriod, "Secret/issued-server: was issued a moment ago, and is taken at")
+	if asked := len(m.asked); asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+	m.clock.Step(5 * time.Minute)
+	m.settles(c)
+	m.rotated()
+	m.issue(issuedServer)
+	m.settle(c)
+	if a := trust.Assess(m.domain(), m.clock.Now()); len(a.Blockers) > 0 || a.Recheck.After(m.clock.Now().Add(5*time.Minute)) {
+		t.Errorf("a renewal at rest: blockers %v, next looked at %s", a.Blockers, a.Recheck)
 	}
 }
 

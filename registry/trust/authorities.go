@@ -125,7 +125,7 @@ func (a *facts) drainsUntil() time.Time {
 	if a.d.Unlisted == nil || a.d.Signer.Active == nil {
 		return time.Time{}
 	}
-	since := a.d.Signer.Active.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate)
+	since := a.d.Signer.Active.NotBefore.Add(a.d.Signer.backdate())
 	if promoted := a.promotedAt(); promoted.After(since) {
 		since = promoted
 	}

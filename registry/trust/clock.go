@@ -68,10 +68,16 @@ func (a *facts) ahead(t time.Time) bool { return t.After(a.now.Add(maxClockSkew)
 // tooEarly reports whether a CA of the signer is not valid yet: a clock that was ahead made it.
 func (a *facts) tooEarly(ca *pki.Certificate) bool { return ca != nil && ca.NotBefore.After(a.now) }
 
+// mostAhead bounds how far the clock may be ahead. The dates of what another issuer makes do not come from it.
 func (a *facts) mostAhead() time.Duration {
-	most := min(maxClockSkew, a.d.Signer.Policy.Profile.Backdate)
+	most := maxClockSkew
+	if s := &a.d.Signer; s.Issued == nil {
+		most = min(most, s.backdate())
+	}
 	for i := range a.d.Leaves {
-		most = min(most, a.d.Leaves[i].Policy.Profile.Backdate)
+		if l := &a.d.Leaves[i]; l.Issued == nil {
+			most = min(most, l.Policy.Profile.Backdate)
+		}
 	}
 	return max(most, minClockSkew)
 }

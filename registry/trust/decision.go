@@ -188,7 +188,7 @@ func (a *decision) stageSince() time.Time {
 		if newest == nil {
 			return time.Time{}
 		}
-		since := newest.NotBefore.Add(s.Policy.Profile.Backdate)
+		since := newest.NotBefore.Add(s.backdate())
 		if promoted := a.promotedAt(); a.stage == Reissuing && s.Next == nil && promoted.After(since) {
 			return promoted
 		}

@@ -177,6 +177,14 @@ func (s *Signer) slots() []*pki.Certificate {
 	return slices.DeleteFunc(all, func(ca *pki.Certificate) bool { return ca == nil })
 }
 
+// backdate is how far the start of its CAs lies before they were made, as far as known.
+func (s *Signer) backdate() time.Duration {
+	if s.Issued != nil {
+		return 0
+	}
+	return s.Policy.Profile.Backdate
+}
+
 // Bundle is the published set of trust anchors.
 type Bundle struct {
 	Object
@@ -290,7 +298,10 @@ type Leaf struct {
 
 // issuedAt returns when a leaf was issued, never too early, because a grace period is a lower bound.
 func (l *Leaf) issuedAt() time.Time {
-	start := l.Certificate.NotBefore.Add(l.Policy.Profile.Backdate)
+	start := l.Certificate.NotBefore
+	if l.Issued == nil {
+		start = start.Add(l.Policy.Profile.Backdate)
+	}
 	if t, err := time.Parse(time.RFC3339, l.Annotations[AnnotationIssuedAt]); err == nil && t.After(start) {
 		return t
 	}
@@ -306,6 +317,9 @@ type Issued struct {
 	Object
 	// Certificate is nil if the Secret does not exist, does not consent, or cannot be read.
 	Certificate *pki.Certificate
+	// Settles is how long after its start a leaf is taken, for verifiers whose clocks are behind: an issuer may not
+	// backdate what it issues.
+	Settles time.Duration
 }
 
 // Roster records the members and leaves that count. It grows freely. A member leaves it only by proof of absence. To

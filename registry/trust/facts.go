@@ -84,6 +84,10 @@ func (a *facts) changes() moments {
 			m.add(c.NotBefore)
 			m.addEnd(c)
 		}
+		if in := a.d.Leaves[i].Issued; in != nil && in.Certificate != nil {
+			m.add(in.settledAt())
+			m.addEnd(in.Certificate)
+		}
 	}
 	for i := range a.d.Waivers {
 		m.add(a.d.Waivers[i].Expires)

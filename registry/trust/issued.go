@@ -3,7 +3,13 @@
 
 package trust
 
-import "certrotation.dev/registry/pki"
+import (
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+func (i *Issued) settledAt() time.Time { return i.Certificate.NotBefore.Add(i.Settles) }
 
 // issuerSignsWith reports whether the issuer signs with a CA now.
 func (a *facts) issuerSignsWith(ca *pki.Certificate) bool {

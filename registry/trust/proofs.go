@@ -117,7 +117,7 @@ func (a *proofs) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
 		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
 	}
 	// No anchor was published before it was made, no matter what is recorded.
-	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
+	if made := ca.NotBefore.Add(a.d.Signer.backdate()); made.After(published) {
 		published = made
 	}
 	// A member that mounts a deleted Secret loads nothing new until the Secret is back. If no CA can bring it back

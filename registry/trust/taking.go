@@ -6,6 +6,7 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -43,6 +44,13 @@ func (a *decision) take(l *Leaf, best *pki.Certificate) (*Action, []Blocker) {
 		return nil, []Blocker{a.notIssued(l, fault)}
 	}
 	proven := same(a.signers[l.Name], best)
+	if a.unsettled(l) {
+		if proven {
+			return nil, nil
+		}
+		return nil, []Blocker{{Object: secret(l.Issued.Name), Reason: ReasonGracePeriod, Message: fmt.Sprintf(
+			"was issued a moment ago, and is taken at %s: clocks of those who verify it may be behind", l.Issued.settledAt().UTC().Format(time.RFC3339))}}
+	}
 	if a.lacking(l) {
 		proven = a.established(best)
 	}
@@ -52,6 +60,11 @@ func (a *decision) take(l *Leaf, best *pki.Certificate) (*Action, []Blocker) {
 		Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Reason:      fmt.Sprintf("%s has issued it in %s", a.d.Issuer, secret(l.Issued.Name)),
 	}, nil
+}
+
+// unsettled reports whether verifiers may find a pair too young, and refuse it in place of what is presented now.
+func (a *decision) unsettled(l *Leaf) bool {
+	return !a.lacking(l) && l.Issued.settledAt().After(a.now)
 }
 
 // request returns the action that asks the issuer for a leaf, and what is waited for.

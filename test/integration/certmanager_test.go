@@ -39,8 +39,8 @@ spec:
     signer: {secretName: gateway-signer, issuedSecretName: ca}
     bundle: {configMapName: gateway-bundle}
     leaves:
-    - {secretName: gateway, issuedSecretName: issued-gateway, dnsNames: [haproxy.parties.svc], usages: [ServerAuth]}
-    - {secretName: client, issuedSecretName: issued-client, commonName: issued-client, usages: [ClientAuth]}
+    - {secretName: gateway, issuedSecretName: issued-gateway, dnsNames: [haproxy.parties.svc], usages: [ServerAuth], policy: {backdate: 0s}}
+    - {secretName: client, issuedSecretName: issued-client, commonName: issued-client, usages: [ClientAuth], policy: {backdate: 0s}}
     relyingParties:
     - name: haproxy
       verifies: {usages: [ClientAuth]}

@@ -184,8 +184,8 @@ type IssuancePolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=20
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
-	// backdate is how far the start of a new certificate lies in the past, for verifiers whose clocks are behind.
-	// Defaults to 5m.
+	// backdate is how far the start of a new certificate lies in the past, for verifiers whose clocks are behind. A leaf
+	// of another issuer is taken that long after its start. Defaults to 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -99,6 +99,9 @@ func (b *builder) leafOf(p *part, domain *configv1alpha1.TrustDomain, name strin
 func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
 	object, secret := b.tlsSecret(p, name)
 	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy), Issued: b.issued(p, cfg.IssuedSecretName)}
+	if out.Issued != nil {
+		out.Issued.Settles = out.Policy.Profile.Backdate
+	}
 	if secret != nil {
 		readLeaf(out, secret)
 	}
@@ -195,10 +198,6 @@ func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
 
 func withoutNames(cfg *configv1alpha1.Leaf) pki.Profile {
 	profile := policyOf(&cfg.Policy).Profile
-	if cfg.IssuedSecretName != "" {
-		// The issuer decides when its certificates begin.
-		profile.Backdate = 0
-	}
 	profile.Organizations = slices.Clone(cfg.Organizations)
 	profile.Identities = pki.Identities{
 		URIs: slices.Clone(cfg.URIs), EmailAddresses: slices.Clone(cfg.EmailAddresses), SubjectFields: slices.Clone(cfg.SubjectFields),

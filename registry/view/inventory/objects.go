@@ -91,10 +91,6 @@ func problemOf(kind trust.ObjectKind, name string, reason trust.Reason, message 
 func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 	object, secret := b.tlsSecret(p, cfg.SecretName)
 	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy), Issued: b.issued(p, cfg.IssuedSecretName)}
-	if out.Issued != nil {
-		// The issuer decides when its certificates begin.
-		out.Policy.Profile.Backdate = 0
-	}
 	if secret == nil {
 		return out
 	}

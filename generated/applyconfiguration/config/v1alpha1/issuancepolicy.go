@@ -31,8 +31,8 @@ type IssuancePolicyApplyConfiguration struct {
 	// The offset is fixed for each certificate. Between 0 and 20 and less than renewAtPercent. Defaults to 5 for
 	// leaves and 0 for signers.
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
-	// backdate is how far the start of a new certificate lies in the past, for verifiers whose clocks are behind.
-	// Defaults to 5m.
+	// backdate is how far the start of a new certificate lies in the past, for verifiers whose clocks are behind. A leaf
+	// of another issuer is taken that long after its start. Defaults to 5m.
 	Backdate *v1.Duration `json:"backdate,omitempty"`
 }
 
