@@ -49,6 +49,7 @@ func SetDefaults(spec *RotationConfigurationSpec) {
 		setStoreDefaults(domain.Bundle.AdditionalFormats)
 		for j := range domain.Leaves {
 			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy), DefaultLeafJitter)
+			setStoreDefaults(domain.Leaves[j].AdditionalFormats)
 		}
 		for j := range domain.RelyingParties {
 			setEvidenceDefaults(&domain.RelyingParties[j])
