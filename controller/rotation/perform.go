@@ -196,7 +196,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
 	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.DropEvidence, trust.RecordMetadata, trust.WriteTrustStores,
-		trust.UpdateLeafAnchors:
+		trust.UpdateLeafAnchors, trust.WriteKeystores:
 	}
 	return false
 }

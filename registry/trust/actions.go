@@ -48,6 +48,7 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 		return []Action{*action}
 	}
 	issues = append(issues, a.updateAnchors(issues)...)
+	issues = append(issues, a.writeKeystores(issues)...)
 	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
 		return append(cleared, issues...)
 	}

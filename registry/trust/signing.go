@@ -91,6 +91,9 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 	case reason == "":
 		return nil, a.waitsToLeave(current, against)
 	}
+	if without := l.withoutPassword(); without != nil {
+		return nil, append(against, without...)
+	}
 	missing := l.Certificate == nil || l.Certificate.Expired(a.now) || a.early(l.Certificate)
 	if a.compromised(best) && !missing {
 		return nil, a.waitsToLeave(current, against)
@@ -107,13 +110,13 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 	if missing {
 		proven = a.established(best)
 	}
-	issue := &Action{
+	issue := withLeafStores(&Action{
 		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Reason: reason,
+		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Keystores: l.Keystores, Reason: reason,
 		// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale.
 		Irreversible: !proven,
-	}
+	}, l)
 	return issue, nil
 }
 

@@ -115,9 +115,9 @@ func (a *decision) updateAnchorsOf(l *Leaf) *Action {
 }
 
 func updateAnchorsAction(l *Leaf, anchors []*pki.Certificate, reason string) *Action {
-	return &Action{
+	return withLeafStores(&Action{
 		Kind: UpdateLeafAnchors, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion, Anchors: anchors, Reason: reason,
-	}
+	}, l)
 }
 
 // repeatsAnchor is why anchors are written again that are right but for their number.

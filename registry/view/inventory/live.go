@@ -88,7 +88,7 @@ func cachedIn(r *demanded) cache.Store {
 // liveDemands lists the pods and editions that the configurations demand, as those were listed just now.
 func (i *Inventory) liveDemands(ctx context.Context, namespace string, reading map[demand]*demanded, f *found) error {
 	f.selectors = map[string]bool{}
-	identities := map[string]bool{}
+	identities, passwords := map[string]bool{}, map[string]bool{}
 	for _, object := range f.configurations {
 		cfg, ok := object.(*Configuration)
 		if !ok {
@@ -113,6 +113,16 @@ func (i *Inventory) liveDemands(ctx context.Context, namespace string, reading m
 				return fmt.Errorf("list editions of namespace %s: %w", namespace, errors.Join(err, outOfTime(ctx)))
 			}
 			f.editions, identities[identity] = append(f.editions, editions...), true
+		}
+		for _, name := range cfg.Passwords {
+			if passwords[name] {
+				continue
+			}
+			secrets, err := i.sources.passwordsIn(name).live(ctx, namespace, cachedIn(reading[demand{demandsPasswords, name}]))
+			if err != nil {
+				return fmt.Errorf("list Secret %s/%s: %w", namespace, name, errors.Join(err, outOfTime(ctx)))
+			}
+			f.passwords, passwords[name] = append(f.passwords, secrets...), true
 		}
 	}
 	return nil

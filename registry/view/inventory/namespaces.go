@@ -39,19 +39,20 @@ type namespace struct {
 	demanded map[demand]*demanded
 }
 
-// demand is a source that a configuration needs: the ConfigMaps (the zero value), the pods of a label selector, or the
-// editions of an identity.
+// demand is a source that a configuration needs: the ConfigMaps (the zero value), the pods of a label selector, the
+// editions of an identity, or a Secret with passwords.
 type demand struct {
 	kind demanding
-	// selector of pods, or the identity.
+	// selector of pods, the identity, or the name of the Secret.
 	selector string
 }
 
 type demanding string
 
 const (
-	demandsPods     demanding = "pods"
-	demandsEditions demanding = "editions"
+	demandsPods      demanding = "pods"
+	demandsEditions  demanding = "editions"
+	demandsPasswords demanding = "passwords"
 )
 
 var (
@@ -172,6 +173,8 @@ func (n *namespace) found() *found {
 			f.selectors[key.selector] = true
 		case key.kind == demandsEditions:
 			f.editions = append(f.editions, r.store.List()...)
+		case key.kind == demandsPasswords:
+			f.passwords = append(f.passwords, r.store.List()...)
 		default:
 			f.configMaps = r.store.List()
 		}
@@ -214,6 +217,9 @@ func (n *namespace) demands() map[demand]bool {
 		for _, identity := range cfg.Identities {
 			out[demand{demandsEditions, identity}] = true
 		}
+		for _, name := range cfg.Passwords {
+			out[demand{demandsPasswords, name}] = true
+		}
 	}
 	return out
 }
@@ -250,6 +256,8 @@ func (i *Inventory) sourceOf(key demand) *source {
 		return i.sources.podsOf(key.selector)
 	case demandsEditions:
 		return i.sources.editionsOf(key.selector)
+	case demandsPasswords:
+		return i.sources.passwordsIn(key.selector)
 	}
 	return i.sources.configMaps
 }
