@@ -5,7 +5,6 @@ package trust
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"certrotation.dev/registry/truststore"
@@ -100,25 +99,6 @@ func with(in map[string]string, key, value string) map[string]string {
 	}
 	in[key] = value
 	return in
-}
-
-// writeKeystores writes keystores and trust stores of leaves that are stale. It skips leaves that are written now.
-func (a *decision) writeKeystores(writes []Action) []Action {
-	var out []Action
-	for i := range a.d.Leaves {
-		l := &a.d.Leaves[i]
-		if l.Unnamed || l.Problem != nil || l.Certificate == nil || unwritable("", &l.Object) != nil || l.passwordProblem() != nil ||
-			len(l.Stores) > 0 && len(l.Anchors) == 0 || slices.ContainsFunc(writes, func(x Action) bool { return x.Object == l.Name }) {
-			continue
-		}
-		if reason := l.staleStores(); reason != "" {
-			out = append(out, *withLeafStores(&Action{
-				Kind: WriteKeystores, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-				Keystores: l.Keystores, Anchors: l.Anchors, Reason: reason,
-			}, l))
-		}
-	}
-	return out
 }
 
 // staleStores says why the keystores or the trust stores of a leaf must be written, "" if they need not be.

@@ -120,6 +120,25 @@ func updateAnchorsAction(l *Leaf, anchors []*pki.Certificate, reason string) *Ac
 	}, l)
 }
 
+// writeKeystores writes keystores and trust stores of leaves that are stale. It skips leaves that are written now.
+func (a *decision) writeKeystores(writes []Action) []Action {
+	var out []Action
+	for i := range a.d.Leaves {
+		l := &a.d.Leaves[i]
+		if l.Unnamed || l.Problem != nil || l.Certificate == nil || unwritable("", &l.Object) != nil || l.passwordProblem() != nil ||
+			len(l.Stores) > 0 && len(l.Anchors) == 0 || slices.ContainsFunc(writes, func(x Action) bool { return x.Object == l.Name }) {
+			continue
+		}
+		if reason := l.staleStores(); reason != "" {
+			out = append(out, *withLeafStores(&Action{
+				Kind: WriteKeystores, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+				Keystores: l.Keystores, Anchors: l.Anchors, Reason: reason,
+			}, l))
+		}
+	}
+	return out
+}
+
 // repeatsAnchor is why anchors are written again that are right but for their number.
 const repeatsAnchor = "it has an anchor more than once, which some verifiers refuse"
 

@@ -173,17 +173,26 @@ func TestUsablePassword(t *testing.T) {
 	}
 }
 
-// TestProgramsReadPairs reads keystores with keytool and openssl, if this machine has them.
+// TestProgramsReadPairs reads keystores with keytool and openssl, if this machine has them. Java signs with the key.
 func TestProgramsReadPairs(t *testing.T) {
 	pair := leaf(t, pki.ECDSAP256)
+	key := contentOf(t, pair).Key
+	chain := func(out []byte) bool {
+		return strings.Contains(string(out), "PrivateKeyEntry") && strings.Contains(string(out), "chain length: 2")
+	}
 	for _, program := range []struct {
 		format Format
 		args   []string
-		want   []string
+		right  func(out []byte) bool
 	}{
-		{PKCS12, []string{"keytool", "-list", "-v", "-storetype", "PKCS12", "-storepass", changeit, "-keystore"}, []string{"PrivateKeyEntry", "chain length: 2"}},
-		{JKS, []string{"keytool", "-list", "-v", "-storetype", "JKS", "-storepass", changeit, "-keystore"}, []string{"PrivateKeyEntry", "chain length: 2"}},
-		{PKCS12, []string{"openssl", "pkcs12", "-nodes", "-passin", "pass:" + changeit, "-in"}, []string{"BEGIN CERTIFICATE", "BEGIN PRIVATE KEY"}},
+		{PKCS12, []string{"keytool", "-list", "-v", "-storetype", "PKCS12", "-storepass", changeit, "-keystore"}, chain},
+		{JKS, []string{"keytool", "-list", "-v", "-storetype", "JKS", "-storepass", changeit, "-keystore"}, chain},
+		{PKCS12, []string{"keytool", "-certreq", "-alias", "1", "-storetype", "PKCS12", "-storepass", changeit, "-keystore"}, requestOf(pair)},
+		{JKS, []string{"keytool", "-certreq", "-alias", pairAlias, "-storetype", "JKS", "-storepass", changeit, "-keystore"}, requestOf(pair)},
+		{PKCS12, []string{"openssl", "pkcs12", "-nodes", "-nocerts", "-passin", "pass:" + changeit, "-in"}, func(out []byte) bool {
+			block, _ := pem.Decode(out)
+			return block != nil && bytes.Equal(block.Bytes, key)
+		}},
 	} {
 		if _, err := exec.LookPath(program.args[0]); err != nil {
 			t.Logf("%s does not read %s here: %v", program.args[0], program.format, err)
@@ -193,11 +202,24 @@ func TestProgramsReadPairs(t *testing.T) {
 		if err := os.WriteFile(file, encodePair(t, program.format, changeit, pair), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), program.args[0], append(program.args[1:], file)...).CombinedOutput()
-		for _, want := range program.want {
-			if err != nil || !strings.Contains(string(out), want) {
-				t.Errorf("%s reads no %q of %s: %v", program.args[0], want, program.format, err)
-			}
+		if out, err := exec.CommandContext(t.Context(), program.args[0], append(program.args[1:], file)...).Output(); err != nil || !program.right(out) {
+			t.Errorf("%s does not read the pair in %s: %v", program.args[:2], program.format, err)
 		}
+	}
+}
+
+// requestOf accepts a request for a certificate that the key of a pair has signed.
+func requestOf(pair *pki.Pair) func([]byte) bool {
+	return func(out []byte) bool {
+		block, _ := pem.Decode(out)
+		if block == nil {
+			return false
+		}
+		request, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil || request.CheckSignature() != nil {
+			return false
+		}
+		certificate, err := x509.ParseCertificate(pair.Certificate.DER())
+		return err == nil && bytes.Equal(certificate.RawSubjectPublicKeyInfo, request.RawSubjectPublicKeyInfo)
 	}
 }
