@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/truststore"
 )
 
@@ -81,12 +82,19 @@ func (l *Leaf) withoutPassword() []Blocker {
 	return nil
 }
 
+// storesOf returns the trust stores that a leaf has beside these anchors: none beside no anchor.
+func (l *Leaf) storesOf(anchors []*pki.Certificate) []TrustStore {
+	if len(anchors) == 0 {
+		return nil
+	}
+	return l.Stores
+}
+
 // withLeafStores completes a write of a leaf: its trust stores get the anchors of that write. Those of an unnamed leaf
 // stay as they are, and are no longer said to have these anchors.
 func withLeafStores(action *Action, l *Leaf) *Action {
-	action.Stores = l.Stores
-	if len(l.Stores) > 0 {
-		action.Annotations = with(action.Annotations, AnnotationTrustStores, formatTrustStores(l.Stores))
+	if action.Stores = l.storesOf(action.Anchors); len(action.Stores) > 0 {
+		action.Annotations = with(action.Annotations, AnnotationTrustStores, formatTrustStores(action.Stores))
 	} else if _, had := l.Annotations[AnnotationTrustStores]; had {
 		action.RemoveAnnotations = append(action.RemoveAnnotations, AnnotationTrustStores)
 	}
@@ -104,7 +112,10 @@ func with(in map[string]string, key, value string) map[string]string {
 // staleStores says why the keystores or the trust stores of a leaf must be written, "" if they need not be.
 func (l *Leaf) staleStores() string {
 	const others = "its keystores and trust stores are not those of the configuration"
-	had := ParseKeystores(l.Annotations[AnnotationKeystores])
+	if len(l.Keystores)+len(l.Stores) == 0 && l.Annotations[AnnotationKeystores] == "" && l.Annotations[AnnotationTrustStores] == "" {
+		return ""
+	}
+	had, stores := ParseKeystores(l.Annotations[AnnotationKeystores]), l.storesOf(l.Anchors)
 	for i := range l.Keystores {
 		k := &l.Keystores[i]
 		was, recorded := had[k.Key]
@@ -117,12 +128,12 @@ func (l *Leaf) staleStores() string {
 			return "the password of " + k.Key + " has changed"
 		}
 	}
-	for i := range l.Stores {
-		if s := &l.Stores[i]; l.StoreDigests[s.Key] != truststore.Digest(s.Format, s.Password, l.Anchors) {
+	for i := range stores {
+		if s := &stores[i]; l.StoreDigests[s.Key] != truststore.Digest(s.Format, s.Password, l.Anchors) {
 			return s.Key + " does not have the anchors of ca.crt"
 		}
 	}
-	if len(had) != len(l.Keystores) || l.Annotations[AnnotationTrustStores] != formatTrustStores(l.Stores) {
+	if len(had) != len(l.Keystores) || l.Annotations[AnnotationTrustStores] != formatTrustStores(stores) {
 		return others
 	}
 	return ""

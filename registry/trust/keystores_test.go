@@ -93,6 +93,7 @@ func TestStaleKeystoresAreWritten(t *testing.T) {
 		"one more is wanted":       {func(l *Leaf) { l.Keystores = []Keystore{ofJKS, ofPKCS12} }, "not those of the configuration"},
 		"none is wanted":           {func(l *Leaf) { l.Keystores = nil }, "not those of the configuration"},
 		"a trust store was edited": {func(l *Leaf) { l.StoreDigests["truststore.p12"] = "edited" }, "does not have the anchors"},
+		"a leaf without anchors":   {func(l *Leaf) { l.Anchors = nil }, "not those of the configuration"},
 		"no trust store is wanted": {func(l *Leaf) { l.Stores = nil }, "not those of the configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {

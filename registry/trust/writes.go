@@ -125,16 +125,15 @@ func (a *decision) writeKeystores(writes []Action) []Action {
 	var out []Action
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
-		if l.Unnamed || l.Problem != nil || l.Certificate == nil || unwritable("", &l.Object) != nil || l.passwordProblem() != nil ||
-			len(l.Stores) > 0 && len(l.Anchors) == 0 || slices.ContainsFunc(writes, func(x Action) bool { return x.Object == l.Name }) {
+		reason := l.staleStores()
+		if reason == "" || l.Unnamed || l.Problem != nil || l.Certificate == nil || unwritable("", &l.Object) != nil || l.passwordProblem() != nil ||
+			slices.ContainsFunc(writes, func(x Action) bool { return x.Object == l.Name }) {
 			continue
 		}
-		if reason := l.staleStores(); reason != "" {
-			out = append(out, *withLeafStores(&Action{
-				Kind: WriteKeystores, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-				Keystores: l.Keystores, Anchors: l.Anchors, Reason: reason,
-			}, l))
-		}
+		out = append(out, *withLeafStores(&Action{
+			Kind: WriteKeystores, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+			Keystores: l.Keystores, Anchors: l.Anchors, Reason: reason,
+		}, l))
 	}
 	return out
 }

@@ -273,8 +273,6 @@ func TestDefinitionRefuses(t *testing.T) {
 		{name: "a keystore with the key of the anchors", mutate: onKeystores("ca.crt", "", ""), path: keystore + ".key", detail: "must be a key other than"},
 		{name: "a keystore with the key of the hashes", mutate: onKeystores("superseded-contents", "", ""), path: keystore + ".key", detail: "must be a key other than"},
 		{name: "a keystore with a key that climbs", mutate: onKeystores("..a", "", ""), path: keystore + ".key", detail: "two dots"},
-		{name: "a keystore and a trust store with one key", mutate: onKeystores("a", "", "a"), path: domain + ".leaves[0]", detail: "a keystore or a trust store"},
-		{name: "a JKS keystore and a trust store with one key", mutate: onKeystores("a", "b", "b"), path: domain + ".leaves[0]", detail: "a keystore or a trust store"},
 		{name: "a trust store with the key of the leaf", mutate: onKeystores("a", "", "tls.crt"), path: domain + ".leaves[0]", detail: "other than tls.crt"},
 		{
 			name:   "a keystore without a password",
