@@ -153,7 +153,7 @@ func leafContent(facts *inventory.Secret) podcontent.Content {
 		return podcontent.Content{}
 	}
 	return podcontent.Content{
-		Hash: facts.ContentHash, Superseded: facts.Superseded, Keystore: facts.Keystore, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
+		Hash: facts.ContentHash, Superseded: facts.Superseded, Keystore: facts.Keystore(), Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
 		Beside: fingerprints(facts.Authorities.Certificates),
 	}
 }

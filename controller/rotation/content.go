@@ -42,7 +42,9 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	case trust.IssueLeaf:
 		return c.issueLeaf(ctx, secret, action)
 	case trust.UpdateLeafAnchors:
-		return updateLeafAnchors(secret, action)
+		return c.updateLeafAnchors(secret, action)
+	case trust.WriteKeystores:
+		return c.writeKeystores(ctx, secret, action)
 	case trust.GenerateActive:
 		return c.generateActive(ctx, secret, action)
 	case trust.GenerateNext:
@@ -112,19 +114,28 @@ func fillStores(configMap *corev1.ConfigMap, action *trust.Action, had string) e
 	return nil
 }
 
-// updateLeafAnchors writes the anchors beside a leaf, in the order of the action, and which content they replace.
-func updateLeafAnchors(secret *corev1.Secret, action *trust.Action) error {
+// updateLeafAnchors writes the anchors beside a leaf, in the order of the action, their trust stores, and which content
+// they replace.
+func (c domainContent) updateLeafAnchors(secret *corev1.Secret, action *trust.Action) error {
+	leaf := c.domain.Leaf(action.Object)
+	if leaf == nil {
+		return apply.ErrStale
+	}
 	if len(action.Anchors) == 0 {
 		return errEmptyBundle
 	}
 	former := secret.DeepCopy()
 	secret.Data[inventory.AuthorityKey] = pki.EncodeAnchors(secret.Data[inventory.AuthorityKey], action.Anchors...)
-	contenthash.SupersedeSecret(secret, former)
+	if err := fillLeafStores(secret, leaf, action); err != nil {
+		return err
+	}
+	supersede(secret, former, leaf)
 	return nil
 }
 
-// issueLeaf signs or takes a new pair for a leaf and stores it with its signer and the anchors of the action. It lists no
-// replaced content for pods that wait at a start gate: with the former content they would present another leaf.
+// issueLeaf signs or takes a new pair for a leaf and stores it with its signer, the anchors of the action and its
+// keystores. It lists no replaced content for pods that wait at a start gate: with the former content they would present
+// another leaf.
 func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
 	leaf := c.domain.Leaf(action.Object)
 	if leaf == nil {
@@ -132,6 +143,10 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	}
 	if len(action.Anchors) == 0 {
 		return errEmptyBundle
+	}
+	passwords, err := c.passwords(ctx, action.Keystores)
+	if err != nil {
+		return err
 	}
 	made, err := c.issued(ctx, action)
 	if err != nil {
@@ -145,6 +160,12 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	secret.Data[inventory.ActiveKeyKey] = key
 	secret.Data[inventory.AuthorityKey] = pki.EncodeAnchors(secret.Data[inventory.AuthorityKey], action.Anchors...)
 	delete(secret.Data, contenthash.SupersededKey)
+	if err := fillLeafStores(secret, leaf, action); err != nil {
+		return err
+	}
+	if err := fillKeystores(secret, leaf, action, passwords); err != nil {
+		return err
+	}
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.domain.Recorded(c.clock.Now())))
 	return nil
 }

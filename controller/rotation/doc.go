@@ -23,7 +23,8 @@
 //   - A key that is replaced or dropped moves to the slot previous. Only DestroyPrevious destroys keys.
 //   - Foreign keys, annotations and labels of an object stay as they are, except in aggregates, whose data is owned
 //     as a whole.
-//   - A private key is read at the moment when it signs or is copied, and is kept nowhere.
+//   - A private key is read at the moment when it signs or is copied, as is the password of a keystore, and is kept
+//     nowhere. A keystore is in the same write as its pair.
 //   - A failure in one domain, a panic included, stops that domain only. A conflict is no error: another client has
 //     written, and the domain is requeued.
 //   - If there is nothing to do, nothing is written, read or logged.

@@ -62,6 +62,8 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 		return EventTargetUpdateRequired, "requires a new target cert/key pair"
 	case trust.UpdateLeafAnchors:
 		return EventTargetUpdateRequired, "requires other CA certs beside its pair"
+	case trust.WriteKeystores:
+		return EventTargetUpdateRequired, "requires its keystores anew"
 	case trust.PublishAnchors:
 		return EventCABundleUpdateRequired, "requires a new cert"
 	case trust.RetireAnchors:

@@ -199,7 +199,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
 	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.DropEvidence, trust.RecordMetadata, trust.WriteTrustStores,
-		trust.UpdateLeafAnchors, trust.RequestIssuance:
+		trust.UpdateLeafAnchors, trust.WriteKeystores, trust.RequestIssuance:
 	}
 	return false
 }

@@ -351,6 +351,11 @@ func waysOfObjects() map[trust.Reason]wayOut {
 			}),
 			person: func(g *guarded) { g.drop(g.secret(serverLeaf)) },
 		},
+		trust.ReasonKeystorePassword: {
+			config: keystoreConfig,
+			begin:  func(*guarded) {},
+			person: func(g *guarded) { g.put(password(firstPassword)) },
+		},
 		trust.ReasonNotAdopted: {
 			begin: broken(serverLeaf, func(s *corev1.Secret) { delete(s.Annotations, trust.AnnotationConfiguration) }),
 			person: func(g *guarded) {

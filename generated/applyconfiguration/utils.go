@@ -49,6 +49,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.InjectionTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuancePolicy"):
 		return &configv1alpha1.IssuancePolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Keystore"):
+		return &configv1alpha1.KeystoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Keystores"):
+		return &configv1alpha1.KeystoresApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("KubeadmEtcdPreset"):
 		return &configv1alpha1.KubeadmEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Leaf"):
@@ -69,6 +73,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.OpenShiftEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdRollout"):
 		return &configv1alpha1.OpenShiftEtcdRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PasswordSecretRef"):
+		return &configv1alpha1.PasswordSecretRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingWorkersRollout"):
 		return &configv1alpha1.PendingWorkersRolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PermittedCompanion"):

@@ -144,7 +144,7 @@ func (c *Content) of(pod *corev1.Pod, kind trust.ObjectKind, name string) (shows
 	key := trust.ContentAnnotation(kind, name)
 	if c.Keystore != "" {
 		return nil, fmt.Sprintf("%s/%s has the keystore %s, which certrotation does not write, so a hash does not show what its program has loaded: "+
-			"remove the key if no program reads it, or choose evidence that sees the process", kind, name, c.Keystore)
+			"have certrotation write it (keystores, additionalFormats), remove the key if no program reads it, or choose evidence that sees the process", kind, name, c.Keystore)
 	}
 	if c.Hash != "" && pod.Annotations[key] == c.Hash {
 		return c.Shows, ""

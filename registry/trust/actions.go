@@ -50,6 +50,7 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 	// The issuer may take its time, so that nothing else waits for it.
 	asked, issues := a.asked(issues)
 	issues = append(issues, a.updateAnchors(issues)...)
+	issues = append(issues, a.writeKeystores(issues)...)
 	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
 		return slices.Concat(cleared, issues, asked)
 	}

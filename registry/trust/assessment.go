@@ -199,6 +199,8 @@ const (
 	RetireAnchors ActionKind = "RetireAnchors"
 	// WriteTrustStores writes the trust stores of the bundle, whose anchors stay.
 	WriteTrustStores ActionKind = "WriteTrustStores"
+	// WriteKeystores writes the keystores and the trust stores of the leaf Object, whose pair and anchors stay.
+	WriteKeystores ActionKind = "WriteKeystores"
 	// DestroyPrevious removes the previous keys.
 	DestroyPrevious ActionKind = "DestroyPrevious"
 	// DropNext removes next on an abort that came in time, and clears the abort request.
@@ -238,11 +240,13 @@ type Action struct {
 	From *Issued
 	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
 	Authority pki.Fingerprint
-	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). In writes of the
-	// bundle, and for WriteTrustStores, the trust stores are made of them.
+	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). The trust stores are
+	// made of them, also for WriteTrustStores and WriteKeystores.
 	Anchors []*pki.Certificate
 	// Stores are the trust stores to write with the anchors. Others that AnnotationTrustStores names are removed.
 	Stores []TrustStore
+	// Keystores to write with the pair (IssueLeaf, WriteKeystores). Others that AnnotationKeystores names are removed.
+	Keystores []Keystore
 	// Roster to write (RecordRoster).
 	Roster *Roster
 	// Request that is answered (ClearRequest). Its record is deleted if it still has that UID.

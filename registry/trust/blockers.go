@@ -140,6 +140,7 @@ func (a *decision) problems() []Problem {
 		}
 		add(l.Problem)
 		add(unreadProblem(secret(l.Name), l.UnreadAnchors))
+		add(l.passwordProblem())
 		if l.Problem == nil && l.Certificate != nil && a.early(l.Certificate) {
 			add(&Problem{
 				Object: secret(l.Name), Reason: ReasonNotYetValid,

@@ -284,7 +284,14 @@ type Leaf struct {
 	AnchorsRepeat bool
 	// UnreadAnchors are blocks of ca.crt, see Bundle.Unread.
 	UnreadAnchors []pki.UnreadBlock
-	// Keystore is a key with a keystore, "" if there is none. Nothing renews it.
+	// Keystores and Stores are the keystores, and the trust stores of Anchors, that the Secret must also have, ordered
+	// by key.
+	Keystores []Keystore
+	Stores    []TrustStore
+	// Seals are those (truststore.Seal) of the values under the keys that AnnotationKeystores names. StoreDigests are
+	// the digests of the values under the keys that AnnotationTrustStores names.
+	Seals, StoreDigests map[string]string
+	// Keystore is another key with a keystore, "" if there is none. Nothing renews it.
 	Keystore string
 	Policy   Policy
 	// Issued is the pair to take, nil if Domain.Issuer is "".

@@ -39,7 +39,7 @@ func (j *judge) judgeKeys(b *Bundle) {
 func (j *judge) judgeKeystore(object string, is *Object, before, after string) {
 	if after != "" && before != after && is.Present && !is.Unadopted() {
 		j.refuse(ContentDecides, object, nil, fmt.Sprintf("its key %s is a keystore, which certrotation does not renew: its programs would miss the next certificate", after),
-			"have its programs read PEM (a trust store of a bundle: additionalFormats) and remove the key, or leave the object to its issuer")
+			"have certrotation keep it (additionalFormats of the bundle, keystores or additionalFormats of the leaf), or have its programs read PEM and remove the key, or leave the object to its issuer")
 	}
 }
 

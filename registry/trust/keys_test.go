@@ -79,5 +79,16 @@ func keystoreJudgements() []judgement {
 			*leafOf(d, "server") = *fresh.leaf("server")
 			leafOf(d, "server").Keystore = "keystore.p12"
 		}, invariant: ContentDecides, object: "Secret/server", says: "keystore", way: "leave the object"},
+		{name: "a leaf with a declared keystore adopted", before: func(w *world) {
+			l := w.leaf("server")
+			*l = Leaf{Object: NotAdopted(SecretKind, &l.Object, "demo", "pki"), Policy: l.Policy, Keystores: []Keystore{ofPKCS12}}
+		}, edit: func(w *world, d *Domain) {
+			fresh := newWorld(w.t)
+			fresh.settle()
+			*leafOf(d, "server") = *fresh.leaf("server")
+			leafOf(d, "server").Keystores = []Keystore{ofPKCS12}
+		}},
+		{name: "a declared keystore edited", before: func(w *world) { w.leaf("server").Keystores = []Keystore{ofPKCS12}; w.settle() },
+			edit: func(_ *world, d *Domain) { leafOf(d, "server").Seals = map[string]string{"keystore.p12": "edited"} }},
 	}
 }

@@ -47,9 +47,11 @@ const (
 	AnnotationAnswered = "certrotation.dev/answered"
 	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.
 	AnnotationPublished = "certrotation.dev/published"
-	// AnnotationTrustStores is on a bundle: the comma separated keys that were written as trust stores of its
+	// AnnotationTrustStores is on a bundle or a leaf: the comma separated keys that were written as trust stores of its
 	// anchors.
 	AnnotationTrustStores = "certrotation.dev/trust-stores"
+	// AnnotationKeystores is on a leaf: space separated KEY=MADE/SEAL of its keystores, see RecordedKeystore.
+	AnnotationKeystores = "certrotation.dev/keystores"
 	// AnnotationIssuedAt is on a leaf: RFC3339 of when it was issued (its not-before is back-dated).
 	AnnotationIssuedAt = "certrotation.dev/issued-at"
 	// AnnotationPromotedAt is on a signer: RFC3339 of the last promotion.

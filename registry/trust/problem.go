@@ -42,6 +42,8 @@ const (
 	ReasonNotAdopted Reason = "NotAdopted"
 	// ReasonOutlived is an expired CA whose key recovered members still need.
 	ReasonOutlived Reason = "Outlived"
+	// ReasonKeystorePassword is a leaf whose keystore cannot be written because its password cannot be read.
+	ReasonKeystorePassword Reason = "KeystorePassword"
 	// ReasonChosenTwice is a pod that two relying parties select to verify the same leaf.
 	ReasonChosenTwice Reason = "ChosenTwice"
 )
@@ -85,12 +87,12 @@ type Problem struct {
 func (p *Problem) String() string { return About(p.Object, p.Message) }
 
 // blocks reports whether a problem keeps a rotation from beginning, or makes it wait. A node without an address, or
-// with a doubtful one, affects only its own leaves. Neither problems that the protocol itself repairs nor a pod that
+// with a doubtful one, affects only its own leaves, as does a password that cannot be read. Neither problems that the protocol itself repairs nor a pod that
 // counts twice hold anything up.
 func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
-		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock:
+		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock, ReasonKeystorePassword:
 		return false
 	default:
 		return true

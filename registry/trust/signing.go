@@ -73,7 +73,7 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 		return nil, nil
 	}
 	best, against := a.bestSigner(l.Name)
-	if l.Issued != nil && best != nil && a.offers(l, best) {
+	if l.Issued != nil && best != nil && a.offers(l, best) && (!a.compromised(best) || a.lacking(l)) {
 		return a.take(l, best)
 	}
 	reason := a.wants(l, best)
@@ -94,12 +94,15 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 	case reason == "":
 		return nil, append(a.waitsToLeave(current, against), a.heldBack(l)...)
 	}
-	if l.Issued != nil {
-		return a.request(l, best, reason)
+	if without := l.withoutPassword(); without != nil {
+		return nil, append(against, without...)
 	}
 	missing := a.lacking(l)
 	if a.compromised(best) && !missing {
 		return nil, a.waitsToLeave(current, against)
+	}
+	if l.Issued != nil {
+		return a.request(l, best, reason)
 	}
 	profile := l.Policy.Profile
 	if !same(best, a.newest()) && !a.compromised(best) {
@@ -113,13 +116,13 @@ func (a *decision) issue(l *Leaf) (*Action, []Blocker) {
 	if missing {
 		proven = a.established(best)
 	}
-	issue := &Action{
+	issue := withLeafStores(&Action{
 		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Reason: reason,
+		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Keystores: l.Keystores, Reason: reason,
 		// A leaf that is signed because of evidence cuts verifiers off if the evidence is stale.
 		Irreversible: !proven,
-	}
+	}, l)
 	return issue, nil
 }
 

@@ -20,7 +20,7 @@ var steps = []struct {
 	files []string
 }{
 	{"input and result", []string{
-		"doc.go", "domain.go", "kinds.go", "party.go", "pods.go", "assessment.go", "problem.go", "metadata.go", "consent.go",
+		"doc.go", "domain.go", "keystores.go", "kinds.go", "party.go", "pods.go", "assessment.go", "problem.go", "metadata.go", "consent.go",
 	}},
 	{"facts", []string{"facts.go", "names.go", "authorities.go", "clock.go", "requests.go", "renewal.go", "issued.go"}},
 	{"roster", []string{"roster.go", "record.go"}},

@@ -43,6 +43,9 @@ func (a *decision) take(l *Leaf, best *pki.Certificate) (*Action, []Blocker) {
 	if fault := a.unfitIssued(l); fault != "" {
 		return nil, []Blocker{a.notIssued(l, fault)}
 	}
+	if without := l.withoutPassword(); without != nil {
+		return nil, without
+	}
 	proven := same(a.signers[l.Name], best)
 	if a.unsettled(l) {
 		if proven {
@@ -54,12 +57,12 @@ func (a *decision) take(l *Leaf, best *pki.Certificate) (*Action, []Blocker) {
 	if a.lacking(l) {
 		proven = a.established(best)
 	}
-	return &Action{
+	return withLeafStores(&Action{
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		From: l.Issued, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Urgent: true, Irreversible: !proven,
+		From: l.Issued, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Keystores: l.Keystores, Urgent: true, Irreversible: !proven,
 		Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Reason:      fmt.Sprintf("%s has issued it in %s", a.d.Issuer, secret(l.Issued.Name)),
-	}, nil
+	}, l), nil
 }
 
 // unsettled reports whether verifiers may find a pair too young, and refuse it in place of what is presented now.

@@ -193,6 +193,7 @@ func (w *world) perform(action *Action) {
 		w.issue(action)
 	case UpdateLeafAnchors:
 		w.leaf(action.Object).Anchors = action.Anchors
+	case WriteKeystores:
 	case ClearRequest:
 		w.d.Requests = slices.DeleteFunc(slices.Clone(w.d.Requests), func(r Request) bool { return r.ID == action.Request.ID })
 		return
@@ -204,6 +205,7 @@ func (w *world) perform(action *Action) {
 		w.t.Fatalf("unknown action %q", action.Kind)
 	}
 	w.annotate(action)
+	w.writeStores(action)
 }
 
 // witness copies the observations of members to their roster entries, as the evidence records do.

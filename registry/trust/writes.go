@@ -115,9 +115,27 @@ func (a *decision) updateAnchorsOf(l *Leaf) *Action {
 }
 
 func updateAnchorsAction(l *Leaf, anchors []*pki.Certificate, reason string) *Action {
-	return &Action{
+	return withLeafStores(&Action{
 		Kind: UpdateLeafAnchors, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion, Anchors: anchors, Reason: reason,
+	}, l)
+}
+
+// writeKeystores writes keystores and trust stores of leaves that are stale. It skips leaves that are written now.
+func (a *decision) writeKeystores(writes []Action) []Action {
+	var out []Action
+	for i := range a.d.Leaves {
+		l := &a.d.Leaves[i]
+		reason := l.staleStores()
+		if reason == "" || l.Unnamed || l.Problem != nil || l.Certificate == nil || unwritable("", &l.Object) != nil || l.passwordProblem() != nil ||
+			slices.ContainsFunc(writes, func(x Action) bool { return x.Object == l.Name }) {
+			continue
+		}
+		out = append(out, *withLeafStores(&Action{
+			Kind: WriteKeystores, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+			Keystores: l.Keystores, Anchors: l.Anchors, Reason: reason,
+		}, l))
 	}
+	return out
 }
 
 // repeatsAnchor is why anchors are written again that are right but for their number.

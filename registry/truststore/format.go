@@ -18,7 +18,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Format of a trust store.
+// Format of a trust store or a keystore.
 type Format string
 
 // Formats.
@@ -69,7 +69,8 @@ func encodePKCS12(password string, anchors []*pki.Certificate) ([]byte, error) {
 		// The library writes the bytes of the certificate and reads no other field.
 		entries = append(entries, pkcs12.TrustStoreEntry{Cert: &x509.Certificate{Raw: anchor.DER()}, FriendlyName: alias(anchor)})
 	}
-	out, err := pkcs12.Modern2023.WithRand(newSalts(PKCS12, password, anchors)).EncodeTrustStoreEntries(entries, password)
+	made := madeOf(PKCS12, password, anchors)
+	out, err := pkcs12.Modern2023.WithRand(newSalts(made[:])).EncodeTrustStoreEntries(entries, password)
 	if err != nil {
 		return nil, fmt.Errorf("encode %d anchors as PKCS#12: %w", len(anchors), err)
 	}

@@ -7,8 +7,6 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"io"
-
-	"certrotation.dev/registry/pki"
 )
 
 // maxSalts is more than any format reads: two salts and an initialization vector.
@@ -18,9 +16,8 @@ const maxSalts = 1024
 // contents share a salt.
 type salts struct{ rest []byte }
 
-func newSalts(format Format, password string, anchors []*pki.Certificate) io.Reader {
-	made := madeOf(format, password, anchors)
-	stream, err := hkdf.Key(sha256.New, made[:], nil, "certrotation trust store", maxSalts)
+func newSalts(made []byte) *salts {
+	stream, err := hkdf.Key(sha256.New, made, nil, "certrotation trust store", maxSalts)
 	if err != nil {
 		// Only a length that no constant here has is an error. Reads from an empty reader fail.
 		return &salts{}

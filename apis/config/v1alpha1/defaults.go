@@ -49,6 +49,7 @@ func SetDefaults(spec *RotationConfigurationSpec) {
 		setStoreDefaults(domain.Bundle.AdditionalFormats)
 		for j := range domain.Leaves {
 			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy), DefaultLeafJitter)
+			setStoreDefaults(domain.Leaves[j].AdditionalFormats)
 		}
 		for j := range domain.RelyingParties {
 			setEvidenceDefaults(&domain.RelyingParties[j])
@@ -60,14 +61,16 @@ func SetDefaults(spec *RotationConfigurationSpec) {
 }
 
 func setStoreDefaults(formats *AdditionalFormats) {
+	for _, store := range storesIn(formats) {
+		store.Password = cmp.Or(store.Password, DefaultStorePassword)
+	}
+}
+
+func storesIn(formats *AdditionalFormats) []*TrustStore {
 	if formats == nil {
-		return
+		return nil
 	}
-	for _, store := range []*TrustStore{formats.PKCS12, formats.JKS} {
-		if store != nil {
-			store.Password = cmp.Or(store.Password, DefaultStorePassword)
-		}
-	}
+	return slices.DeleteFunc([]*TrustStore{formats.PKCS12, formats.JKS}, func(store *TrustStore) bool { return store == nil })
 }
 
 // loneMember returns the name of the only member of a party, "" if there are several. An endpoint need not name

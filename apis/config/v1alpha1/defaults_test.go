@@ -117,10 +117,14 @@ func probeEvidence(probe TLSProbe) Evidence {
 func TestStoreDefaults(t *testing.T) {
 	spec := validConfig()
 	spec.TrustDomains[0].Bundle.AdditionalFormats = &AdditionalFormats{PKCS12: &TrustStore{Key: "a"}, JKS: &TrustStore{Key: "b", Password: "own words"}}
+	spec.TrustDomains[0].Leaves[0].AdditionalFormats = spec.TrustDomains[0].Bundle.AdditionalFormats.DeepCopy()
 	SetDefaults(spec)
-	formats := spec.TrustDomains[0].Bundle.AdditionalFormats
-	if formats.PKCS12.Password != "changeit" || formats.JKS.Password != "own words" {
-		t.Errorf("passwords %q and %q", formats.PKCS12.Password, formats.JKS.Password)
+	for of, formats := range map[string]*AdditionalFormats{
+		"bundle": spec.TrustDomains[0].Bundle.AdditionalFormats, "leaf": spec.TrustDomains[0].Leaves[0].AdditionalFormats,
+	} {
+		if formats.PKCS12.Password != "changeit" || formats.JKS.Password != "own words" {
+			t.Errorf("%s: passwords %q and %q", of, formats.PKCS12.Password, formats.JKS.Password)
+		}
 	}
 }
 

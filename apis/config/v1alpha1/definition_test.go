@@ -76,6 +76,19 @@ func TestDefinitionRefuses(t *testing.T) {
 	const domain = "spec.trustDomains[0]"
 	const evidence = domain + ".relyingParties[0].evidence"
 	const store = domain + ".bundle.additionalFormats.pkcs12.key"
+	const keystore = domain + ".leaves[0].keystores.pkcs12"
+	onKeystores := func(pkcs12, jks, trusted string) func(*RotationConfigurationSpec) {
+		return onLeaf(func(l *Leaf) {
+			ref := PasswordSecretRef{Name: "password", Key: "p"}
+			l.Keystores = &Keystores{PKCS12: &Keystore{Key: pkcs12, PasswordSecretRef: ref}}
+			if jks != "" {
+				l.Keystores.JKS = &Keystore{Key: jks, PasswordSecretRef: ref}
+			}
+			if trusted != "" {
+				l.AdditionalFormats = &AdditionalFormats{JKS: &TrustStore{Key: trusted}}
+			}
+		})
+	}
 	onStores := func(pkcs12, jks string) func(*RotationConfigurationSpec) {
 		return func(c *RotationConfigurationSpec) {
 			c.TrustDomains[0].Bundle.AdditionalFormats = &AdditionalFormats{PKCS12: &TrustStore{Key: pkcs12}, JKS: &TrustStore{Key: jks}}
@@ -252,6 +265,19 @@ func TestDefinitionRefuses(t *testing.T) {
 		{name: "a trust store with the key of the PEM", mutate: onStores("ca-bundle.crt", "a"), path: store, detail: "must be a key other than"},
 		{name: "a trust store with the key of the hashes", mutate: onStores("superseded-contents", "a"), path: store, detail: "must be a key other than"},
 		{name: "a trust store with a key that climbs", mutate: onStores("..a", "b"), path: store, detail: "two dots"},
+		{
+			name:   "keystores with one key",
+			mutate: onKeystores("a", "a", ""), path: domain + ".leaves[0].keystores", detail: "keys that differ",
+		},
+		{name: "a keystore with the key of the pair", mutate: onKeystores("tls.key", "", ""), path: keystore + ".key", detail: "must be a key other than"},
+		{name: "a keystore with the key of the anchors", mutate: onKeystores("ca.crt", "", ""), path: keystore + ".key", detail: "must be a key other than"},
+		{name: "a keystore with the key of the hashes", mutate: onKeystores("superseded-contents", "", ""), path: keystore + ".key", detail: "must be a key other than"},
+		{name: "a keystore with a key that climbs", mutate: onKeystores("..a", "", ""), path: keystore + ".key", detail: "two dots"},
+		{name: "a trust store with the key of the leaf", mutate: onKeystores("a", "", "tls.crt"), path: domain + ".leaves[0]", detail: "other than tls.crt"},
+		{
+			name:   "a keystore without a password",
+			mutate: onLeaf(func(l *Leaf) { l.Keystores = &Keystores{PKCS12: &Keystore{Key: "a"}} }), path: keystore + ".passwordSecretRef.name", detail: "at least 1",
+		},
 		{name: "a trust store without a key", mutate: onStores("", "a"), path: store, detail: "at least 1"},
 		{
 			name: "a target twice",

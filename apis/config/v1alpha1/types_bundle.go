@@ -53,7 +53,7 @@ const (
 	AnchorsLast  AnchorPlace = "Last"
 )
 
-// AdditionalFormats are trust stores of a bundle besides PEM. Each needs its own key.
+// AdditionalFormats are trust stores of a bundle, or of the anchors of a leaf, besides PEM. Each needs its own key.
 // +kubebuilder:validation:XValidation:rule="!has(self.pkcs12) || !has(self.jks) || self.pkcs12.key != self.jks.key",message="pkcs12 and jks need keys that differ"
 type AdditionalFormats struct {
 	// pkcs12 is a PKCS#12 trust store for Java 12 and later, and for Java 8 and 11 with their updates since 2021.
@@ -66,7 +66,7 @@ type AdditionalFormats struct {
 
 // TrustStore is a file with trust anchors and a password.
 type TrustStore struct {
-	// key of the ConfigMap under which the trust store is written.
+	// key of the ConfigMap, or of the Secret of a leaf, under which the trust store is written.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`

@@ -12,6 +12,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.relyingParties) && size(self.relyingParties) > 0",message="a trust domain needs a relying party: without one nothing could be proven"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || self.bundle.configMapName == self.signer.secretName + '-bundle'",message="with editions the bundle is called as the signer, with -bundle"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.bundle.additionalFormats) && !has(self.bundle.newAnchors) && (!has(self.bundle.injectInto) || size(self.bundle.injectInto) == 0)",message="certrotation does not write the bundle of editions: give neither additionalFormats, newAnchors nor injectInto"
+// +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.leaves) || self.leaves.all(leaf, !has(leaf.keystores) && !has(leaf.additionalFormats))",message="certrotation does not write the leaves of editions: give neither keystores nor additionalFormats"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.unlistedLeaves)",message="unlistedLeaves not with editions: nobody records when their authority changed"
 // +kubebuilder:validation:XValidation:rule="!has(self.editions) || !has(self.leaves) || self.leaves.all(leaf, !has(leaf.forEachNode))",message="forEachNode not with editions: give each leaf its name"
 // +kubebuilder:validation:XValidation:rule="!has(self.issuer) || !has(self.editions) && !has(self.unlistedLeaves)",message="issuer not with editions and not with unlistedLeaves"
@@ -228,6 +229,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.commonName) && size(self.commonName) > 0 || has(self.dnsNames) && size(self.dnsNames) > 0 || has(self.ipAddresses) && size(self.ipAddresses) > 0 || has(self.nodeAddresses) && self.nodeAddresses || has(self.uris) && size(self.uris) > 0",message="a leaf needs a commonName, a name, an address or a URI"
 // +kubebuilder:validation:XValidation:rule="!has(self.issuedSecretName) || !has(self.forEachNode)",message="issuedSecretName not with forEachNode: give each leaf its name"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodeAddresses) || !self.nodeAddresses || has(self.forEachNode)",message="nodeAddresses only with forEachNode"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalFormats) || (!has(self.additionalFormats.pkcs12) || !(self.additionalFormats.pkcs12.key in ['tls.crt', 'tls.key', 'ca.crt'])) && (!has(self.additionalFormats.jks) || !(self.additionalFormats.jks.key in ['tls.crt', 'tls.key', 'ca.crt']))",message="a trust store has a key other than tls.crt, tls.key and ca.crt"
 type Leaf struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
 	// +kubebuilder:validation:MinLength=1
@@ -294,6 +296,14 @@ type Leaf struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=6
 	Usages []Usage `json:"usages"`
+	// keystores hold the certificate and the private key of the leaf, under further keys of the Secret, for programs that
+	// do not read PEM. They are written together with tls.crt. A copy of the leaf (copies) does not have them.
+	// +optional
+	Keystores *Keystores `json:"keystores,omitempty"`
+	// additionalFormats are trust stores of the anchors under ca.crt, under further keys of the Secret. They are written
+	// together with ca.crt. A copy of the leaf (copies) does not have them.
+	// +optional
+	AdditionalFormats *AdditionalFormats `json:"additionalFormats,omitempty"`
 	// policy for this leaf.
 	// +optional
 	Policy IssuancePolicy `json:"policy,omitempty"`

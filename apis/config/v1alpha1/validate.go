@@ -22,7 +22,7 @@ var specPath = field.NewPath("spec")
 func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	spec = spec.DeepCopy()
 	SetDefaults(spec)
-	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string]()}
+	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string](), passwords: sets.New[string]()}
 
 	v.ranges(spec.NodeCIDRs, specPath.Child("nodeCIDRs"))
 	v.ranges(spec.ServiceCIDRs, specPath.Child("serviceCIDRs"))
@@ -56,6 +56,8 @@ type validator struct {
 	domains sets.Set[string]
 	leaves  sets.Set[string]
 	bundles sets.Set[string]
+	// passwords are the Secrets with passwords of keystores.
+	passwords sets.Set[string]
 	// rolledOut are the parties whose evidence is a revision of the rollout.
 	rolledOut []rolledOutParty
 	// restarted are the workloads of all parties.

@@ -34,6 +34,12 @@ func TestEditions(t *testing.T) {
 			d.Bundle.AdditionalFormats = &AdditionalFormats{JKS: &TrustStore{Key: "a.jks"}}
 		}, path: domain, detail: "additionalFormats"},
 		{name: "a place for new anchors", mutate: func(d *TrustDomain) { d.Bundle.NewAnchors = AnchorsFirst }, path: domain, detail: "newAnchors"},
+		{name: "a keystore of a leaf", mutate: func(d *TrustDomain) {
+			d.Leaves[0].Keystores = &Keystores{JKS: &Keystore{Key: "a.jks", PasswordSecretRef: PasswordSecretRef{Name: "password", Key: "p"}}}
+		}, path: domain, detail: "neither keystores nor additionalFormats"},
+		{name: "a trust store of a leaf", mutate: func(d *TrustDomain) {
+			d.Leaves[0].AdditionalFormats = &AdditionalFormats{JKS: &TrustStore{Key: "a.jks"}}
+		}, path: domain, detail: "neither keystores nor additionalFormats"},
 		{name: "an injection", mutate: func(d *TrustDomain) {
 			d.Bundle.InjectInto = []InjectionTarget{{Kind: InjectAPIService, Name: "v1.example.com"}}
 		}, path: domain, detail: "injectInto"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -25,11 +26,42 @@ func (v *validator) leaf(leaf *Leaf, signer IssuancePolicy, path *field.Path) {
 	v.add(validateSelector(leaf.ForEachNode, path.Child("forEachNode"))...)
 
 	v.add(validateIdentity(leaf, path)...)
+	v.keystores(leaf, path.Child("keystores"))
 	policy := path.Child("policy")
 	v.add(validatePolicy(leaf.Policy, policy)...)
 	if leaf.Policy.Validity.Duration > signer.Validity.Duration {
 		v.add(field.Invalid(policy.Child("validity"), leaf.Policy.Validity.Duration.String(),
 			fmt.Sprintf("must not exceed the validity of the signer, %s", signer.Validity.Duration)))
+	}
+}
+
+// maxPasswordSecrets bounds the Secrets with passwords in a configuration, as each is watched.
+const maxPasswordSecrets = 64
+
+func (v *validator) keystores(leaf *Leaf, path *field.Path) {
+	keystores, taken := leaf.Keystores, sets.New[string]()
+	if keystores == nil {
+		return
+	}
+	for _, store := range storesIn(leaf.AdditionalFormats) {
+		taken.Insert(store.Key)
+	}
+	for _, of := range []struct {
+		format string
+		store  *Keystore
+	}{{"pkcs12", keystores.PKCS12}, {"jks", keystores.JKS}} {
+		if of.store == nil {
+			continue
+		}
+		name, at := of.store.PasswordSecretRef.Name, path.Child(of.format, "passwordSecretRef", "name")
+		v.add(validateName(name, at)...)
+		if taken.Has(of.store.Key) {
+			v.add(field.Duplicate(path.Child(of.format, "key"), of.store.Key))
+		}
+		v.passwords.Insert(name)
+		if v.passwords.Len() > maxPasswordSecrets {
+			v.add(field.Invalid(at, name, fmt.Sprintf("a configuration reads passwords of at most %d Secrets", maxPasswordSecrets)))
+		}
 	}
 }
 

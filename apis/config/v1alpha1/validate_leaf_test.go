@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,36 @@ func TestValidateLeaves(t *testing.T) {
 			mutate: onNodeLeaf(func(l *Leaf) { l.SecretName = "Node-{node}" }),
 			want:   []string{"FieldValueInvalid spec.trustDomains[1].leaves[0].secretName"},
 			detail: `"Node-{node}"`,
+		},
+		{
+			name: "a password in a Secret that cannot exist",
+			mutate: onLeaf(func(l *Leaf) {
+				l.Keystores = &Keystores{JKS: &Keystore{Key: "a", PasswordSecretRef: PasswordSecretRef{Name: "a,type=x", Key: "p"}}}
+			}),
+			want: []string{"FieldValueInvalid spec.trustDomains[0].leaves[0].keystores.jks.passwordSecretRef.name"},
+		},
+		{
+			name: "a keystore and a trust store with one key",
+			mutate: onLeaf(func(l *Leaf) {
+				ref := PasswordSecretRef{Name: "password", Key: "p"}
+				l.Keystores = &Keystores{PKCS12: &Keystore{Key: "a", PasswordSecretRef: ref}, JKS: &Keystore{Key: "b", PasswordSecretRef: ref}}
+				l.AdditionalFormats = &AdditionalFormats{JKS: &TrustStore{Key: "b"}}
+			}),
+			want: []string{"FieldValueDuplicate spec.trustDomains[0].leaves[0].keystores.jks.key"},
+		},
+		{
+			name: "passwords in too many Secrets",
+			mutate: func(c *RotationConfigurationSpec) {
+				d := &c.TrustDomains[0]
+				for i := range maxPasswordSecrets + 1 {
+					leaf := *d.Leaves[0].DeepCopy()
+					leaf.SecretName = fmt.Sprintf("more-%d", i)
+					leaf.Keystores = &Keystores{PKCS12: &Keystore{Key: "a", PasswordSecretRef: PasswordSecretRef{Name: leaf.SecretName, Key: "p"}}}
+					d.Leaves = append(d.Leaves, leaf)
+				}
+			},
+			want:   []string{fmt.Sprintf("FieldValueInvalid spec.trustDomains[0].leaves[%d].keystores.pkcs12.passwordSecretRef.name", maxPasswordSecrets+2)},
+			detail: "at most 64 Secrets",
 		},
 		{
 			name: "bad node selector",

@@ -68,11 +68,11 @@ func configured(in *checkReader, findings []survey.Finding, now time.Time) []sur
 	return out
 }
 
-// problem is a finding of the model. What the controller makes when it is missing, and objects that were not adopted, are
-// warnings.
+// problem is a finding of the model. What the controller makes when it is missing, passwords that may come from elsewhere,
+// and objects that were not adopted, are warnings.
 func (c *checkedObjects) problem(p *trust.Problem, namespace string) survey.Finding {
 	severity := survey.Error
-	if slices.Contains([]trust.Reason{trust.ReasonMissing, trust.ReasonNotAdopted, trust.ReasonUnreadBlock}, p.Reason) {
+	if slices.Contains([]trust.Reason{trust.ReasonMissing, trust.ReasonNotAdopted, trust.ReasonUnreadBlock, trust.ReasonKeystorePassword}, p.Reason) {
 		severity = survey.Warning
 	}
 	kind, name, _ := strings.Cut(p.Object, "/")

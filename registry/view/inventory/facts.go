@@ -42,8 +42,11 @@ type Secret struct {
 	Authorities pki.Anchors
 	// AuthoritiesFault is what is wrong with ca.crt; an empty value is fine.
 	AuthoritiesFault *Fault
-	// Keystore is a key with a keystore, "" if there is none.
-	Keystore string
+	// Keystores are the keys with keystores that the Secret does not say to be maintained, ordered. A keystore is
+	// maintained if its seal is that of the annotation, a trust store if the annotation names it.
+	Keystores []string
+	// Seals and StoreDigests are those of trust.Leaf.
+	Seals, StoreDigests map[string]string
 	// DataBytes is the size of all values.
 	DataBytes int
 	// ContentHash is the hash of registry/contenthash, "" if the Secret consents to no configuration. Superseded are
@@ -66,6 +69,9 @@ type OtherSecret struct {
 	Edition   *edition.Edition
 	Authority Pair
 	Bundle    *Bundle
+	// Passwords are the keys of a Secret that consents whose values keystores can have as their password, ordered. The
+	// values are not kept.
+	Passwords []string
 	// Immutable is known only for an aggregate or an edition.
 	Immutable bool
 }
@@ -115,8 +121,8 @@ type Configuration struct {
 	// shared and read-only.
 	Loaded *configv1alpha1.RotationConfigurationSpec
 	// Selectors are the canonical texts of the selectors of member pods, each once, ordered. Identities are those of
-	// the SecretsManagers that write trust domains.
-	Selectors, Identities []string
+	// the SecretsManagers that write trust domains, Passwords the names of the Secrets with passwords of keystores.
+	Selectors, Identities, Passwords []string
 	// Error is the text of the error if Loaded is nil.
 	Error string
 	// Status is the last written one. It is shared and read-only.

@@ -36,8 +36,8 @@ func TestKeystoreKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := keystoreKey(tt.data, tt.maintained...); got != tt.want {
-				t.Errorf("keystoreKey() = %q, want %q", got, tt.want)
+			if got := firstKey(keystoreKeys(tt.data, tt.maintained...)); got != tt.want {
+				t.Errorf("the first of keystoreKeys() is %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -102,8 +102,10 @@ func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Nod
 	if out.Issued != nil {
 		out.Issued.Settles = out.Policy.Profile.Backdate
 	}
+	out.Stores, out.Keystores = formatsOf(cfg.AdditionalFormats), b.keystores(p, cfg.Keystores)
 	if secret != nil {
 		readLeaf(out, secret)
+		out.Keystore = firstKey(undeclared(secret.Keystores, out))
 	}
 	if cfg.NodeAddresses && out.Certificate != nil && node.contested(out.Certificate.IPAddresses) {
 		out.Policy.Profile = keptProfile(cfg, out.Certificate)
@@ -122,7 +124,8 @@ func readLeaf(out *trust.Leaf, secret *Secret) {
 	const step = "restore it, or delete the Secret to have it reissued"
 	out.Certificate, out.ContentHash, out.Superseded = first(secret.Active.Certificates), secret.ContentHash, secret.Superseded
 	beside := secret.Authorities
-	out.AnchorsRepeat, out.UnreadAnchors, out.Keystore = beside.Repeats, beside.Unread, secret.Keystore
+	out.AnchorsRepeat, out.UnreadAnchors, out.Keystore = beside.Repeats, beside.Unread, secret.Keystore()
+	out.Seals, out.StoreDigests = secret.Seals, secret.StoreDigests
 	for _, cert := range beside.Certificates {
 		if cert.IsCA {
 			out.Anchors = append(out.Anchors, cert)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,35 +87,19 @@ func cachedIn(r *demanded) cache.Store {
 	return r.store
 }
 
-// liveDemands lists the pods and editions that the configurations demand, as those were listed just now.
+// liveDemands lists what the configurations demand, as those were listed just now.
 func (i *Inventory) liveDemands(ctx context.Context, namespace string, reading map[demand]*demanded, f *found) error {
 	f.selectors = map[string]bool{}
-	identities := map[string]bool{}
-	for _, object := range f.configurations {
-		cfg, ok := object.(*Configuration)
-		if !ok {
+	for _, key := range slices.SortedFunc(maps.Keys(demandsOf(f.configurations)), compareDemands) {
+		if key == (demand{}) {
 			continue
 		}
-		for _, selector := range cfg.Selectors {
-			if f.selectors[selector] {
-				continue
-			}
-			pods, err := i.sources.podsOf(selector).live(ctx, namespace, cachedIn(reading[demand{demandsPods, selector}]))
-			if err != nil {
-				return fmt.Errorf("list Pods of namespace %s: %w", namespace, errors.Join(err, outOfTime(ctx)))
-			}
-			f.pods, f.selectors[selector] = append(f.pods, pods...), true
+		source := i.sourceOf(key)
+		objects, err := source.live(ctx, namespace, cachedIn(reading[key]))
+		if err != nil {
+			return fmt.Errorf("list %s of namespace %s: %w", source.name, namespace, errors.Join(err, outOfTime(ctx)))
 		}
-		for _, identity := range cfg.Identities {
-			if identities[identity] {
-				continue
-			}
-			editions, err := i.sources.editionsOf(identity).live(ctx, namespace, cachedIn(reading[demand{demandsEditions, identity}]))
-			if err != nil {
-				return fmt.Errorf("list editions of namespace %s: %w", namespace, errors.Join(err, outOfTime(ctx)))
-			}
-			f.editions, identities[identity] = append(f.editions, editions...), true
-		}
+		f.add(key, objects)
 	}
 	return nil
 }

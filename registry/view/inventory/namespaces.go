@@ -39,21 +39,6 @@ type namespace struct {
 	demanded map[demand]*demanded
 }
 
-// demand is a source that a configuration needs: the ConfigMaps (the zero value), the pods of a label selector, or the
-// editions of an identity.
-type demand struct {
-	kind demanding
-	// selector of pods, or the identity.
-	selector string
-}
-
-type demanding string
-
-const (
-	demandsPods     demanding = "pods"
-	demandsEditions demanding = "editions"
-)
-
 var (
 	// ErrUnmanaged is the error for a namespace that has not opted in.
 	ErrUnmanaged = errors.New("the namespace is not managed")
@@ -165,18 +150,26 @@ func (n *namespace) found() *found {
 	}
 	f.selectors = map[string]bool{}
 	for key, r := range n.ofDemanded() {
-		switch {
-		case !cache.IsDone(r.listed):
-		case key.kind == demandsPods:
-			f.pods = append(f.pods, r.store.List()...)
-			f.selectors[key.selector] = true
-		case key.kind == demandsEditions:
-			f.editions = append(f.editions, r.store.List()...)
-		default:
-			f.configMaps = r.store.List()
+		if cache.IsDone(r.listed) {
+			f.add(key, r.store.List())
 		}
 	}
 	return f
+}
+
+// add adds what a demanded source has listed.
+func (f *found) add(key demand, objects []any) {
+	switch key.kind {
+	case demandsPods:
+		f.pods = append(f.pods, objects...)
+		f.selectors[key.selector] = true
+	case demandsEditions:
+		f.editions = append(f.editions, objects...)
+	case demandsPasswords:
+		f.passwords = append(f.passwords, objects...)
+	default:
+		f.configMaps = objects
+	}
 }
 
 func isClosed(done <-chan struct{}) bool {
@@ -197,25 +190,6 @@ type demanded struct {
 	// Inventory ends.
 	ended context.Context //nolint:containedctx // it is the life of the informer, not of a call
 	stop  context.CancelCauseFunc
-}
-
-// demands returns the sources that the configurations of the namespace need.
-func (n *namespace) demands() map[demand]bool {
-	out := map[demand]bool{}
-	for _, object := range n.configurations.store.List() {
-		cfg, ok := object.(*Configuration)
-		if !ok {
-			continue
-		}
-		out[demand{}] = true
-		for _, selector := range cfg.Selectors {
-			out[demand{demandsPods, selector}] = true
-		}
-		for _, identity := range cfg.Identities {
-			out[demand{demandsEditions, identity}] = true
-		}
-	}
-	return out
 }
 
 // follow reads what the configurations of a namespace demand, and nothing else. It is called only on the goroutine of
@@ -242,16 +216,6 @@ func (n *namespace) drop(demands map[demand]bool) {
 			delete(n.demanded, key)
 		}
 	}
-}
-
-func (i *Inventory) sourceOf(key demand) *source {
-	switch key.kind {
-	case demandsPods:
-		return i.sources.podsOf(key.selector)
-	case demandsEditions:
-		return i.sources.editionsOf(key.selector)
-	}
-	return i.sources.configMaps
 }
 
 func (i *Inventory) read(n *namespace, key demand) {

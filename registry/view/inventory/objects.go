@@ -180,11 +180,20 @@ func storesOf(cfg *configv1alpha1.Bundle) []trust.TrustStore {
 	for _, key := range cfg.AdditionalKeys {
 		out = append(out, trust.TrustStore{Key: key, Format: truststore.PEM})
 	}
-	if formats := cfg.AdditionalFormats; formats != nil {
-		for format, store := range map[truststore.Format]*configv1alpha1.TrustStore{truststore.JKS: formats.JKS, truststore.PKCS12: formats.PKCS12} {
-			if store != nil {
-				out = append(out, trust.TrustStore{Key: store.Key, Format: format, Password: store.Password})
-			}
+	out = append(out, formatsOf(cfg.AdditionalFormats)...)
+	slices.SortFunc(out, func(x, y trust.TrustStore) int { return cmp.Compare(x.Key, y.Key) })
+	return out
+}
+
+// formatsOf returns the trust stores of a bundle or a leaf, ordered.
+func formatsOf(formats *configv1alpha1.AdditionalFormats) []trust.TrustStore {
+	if formats == nil {
+		return nil
+	}
+	var out []trust.TrustStore
+	for format, store := range map[truststore.Format]*configv1alpha1.TrustStore{truststore.JKS: formats.JKS, truststore.PKCS12: formats.PKCS12} {
+		if store != nil {
+			out = append(out, trust.TrustStore{Key: store.Key, Format: format, Password: store.Password})
 		}
 	}
 	slices.SortFunc(out, func(x, y trust.TrustStore) int { return cmp.Compare(x.Key, y.Key) })

@@ -102,7 +102,7 @@ func ParseConfiguration(cfg *configv1alpha1.RotationConfiguration) *Configuratio
 		out.Error = err.Error()
 		return out
 	}
-	out.Loaded, out.Selectors, out.Identities = loaded, selectorsOf(loaded), identitiesOf(loaded)
+	out.Loaded, out.Selectors, out.Identities, out.Passwords = loaded, selectorsOf(loaded), identitiesOf(loaded), passwordsOf(loaded)
 	return out
 }
 
@@ -126,7 +126,7 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 		out.Bundle = &Bundle{}
 		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
 		out.Bundle.StoreDigests = storeDigests(cm)
-		out.Bundle.Keystore = keystoreKey(cm.BinaryData, trust.ParseTrustStores(cm.Annotations[trust.AnnotationTrustStores])...)
+		out.Bundle.Keystore = firstKey(keystoreKeys(cm.BinaryData, trust.ParseTrustStores(cm.Annotations[trust.AnnotationTrustStores])...))
 		content := contenthash.ContentOfConfigMap(cm)
 		out.ContentHash, out.Superseded = content.Hash, content.Superseded
 	}

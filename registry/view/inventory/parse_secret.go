@@ -31,7 +31,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	out.Next = NextSlot.check(data, certs)
 	out.Previous = PreviousSlot.check(data, certs)
 	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
-	out.Keystore = keystoreKey(data)
+	parseKeystores(out, secret)
 	for _, value := range data {
 		out.DataBytes += len(value)
 	}
@@ -61,6 +61,9 @@ func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret {
 		out.Aggregate = parseAggregate(secret.Data, certs)
 	}
 	parseEdition(out, secret, certs)
+	if consents(&out.ObjectMeta) && out.Aggregate == nil && out.Edition == nil {
+		out.Passwords = usablePasswords(secret.Data)
+	}
 	return out
 }
 

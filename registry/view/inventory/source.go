@@ -29,8 +29,8 @@ type clusterSources struct {
 	// that have the label trust.LabelAggregate, with their content.
 	namespaces, nodes, classes, configurations, records, secrets, others, aggregates, configMaps *source
 	// podsOf returns the source of the pods of a label selector, editionsOf that of the editions of an identity that are not
-	// of type kubernetes.io/tls, with their content.
-	podsOf, editionsOf func(selector string) *source
+	// of type kubernetes.io/tls, with their content, and passwordsIn that of one Secret of another type by its name.
+	podsOf, editionsOf, passwordsIn func(selector string) *source
 }
 
 type source struct {
@@ -72,11 +72,18 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 		return &editions
 	}
 
+	passwordsIn := func(name string) *source {
+		passwords := secrets
+		passwords.name, passwords.restrict = "passwords of Secret "+name, byField(fields.AndSelectors(
+			fields.OneTermEqualSelector(metav1.ObjectNameField, name), fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS))))
+		return &passwords
+	}
+
 	metadataOf := clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets"))
 	out := clusterSources{
 		secrets:    &secrets,
 		aggregates: &aggregates,
-		editionsOf: editionsOf,
+		editionsOf: editionsOf, passwordsIn: passwordsIn,
 		others: metadataSource("metadata of Secrets of other types", clients.Metadata, metadataOf,
 			byField(fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS))), secrets.keep),
 		namespaces: namespaceSource(clients),

@@ -56,7 +56,7 @@ func wipe(secret *corev1.Secret) {
 
 // found are the facts from the sources, as lists.
 type found struct {
-	configurations, records, secrets, others, aggregates, editions, configMaps, nodes, classes, pods []any
+	configurations, records, secrets, others, aggregates, editions, passwords, configMaps, nodes, classes, pods []any
 	// selectors are those whose pods were listed.
 	selectors map[string]bool
 	// nodesUnknown is true if the nodes were not listed.
@@ -82,8 +82,8 @@ func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 		Selectors:      f.selectors,
 		certs:          certs,
 	}
-	for _, object := range slices.Concat(f.aggregates, f.editions) {
-		if other, ok := object.(*OtherSecret); ok && (other.Aggregate != nil || other.Edition != nil) {
+	for _, object := range slices.Concat(f.aggregates, f.editions, f.passwords) {
+		if other, ok := object.(*OtherSecret); ok && (other.Aggregate != nil || other.Edition != nil || other.Passwords != nil) {
 			s.Others[other.Name] = other
 		}
 	}

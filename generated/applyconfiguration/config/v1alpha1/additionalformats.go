@@ -8,7 +8,7 @@ package v1alpha1
 // AdditionalFormatsApplyConfiguration represents a declarative configuration of the AdditionalFormats type for use
 // with apply.
 //
-// AdditionalFormats are trust stores of a bundle besides PEM. Each needs its own key.
+// AdditionalFormats are trust stores of a bundle, or of the anchors of a leaf, besides PEM. Each needs its own key.
 type AdditionalFormatsApplyConfiguration struct {
 	// pkcs12 is a PKCS#12 trust store for Java 12 and later, and for Java 8 and 11 with their updates since 2021.
 	PKCS12 *TrustStoreApplyConfiguration `json:"pkcs12,omitempty"`

@@ -41,6 +41,12 @@ type LeafApplyConfiguration struct {
 	SubjectFields []string `json:"subjectFields,omitempty"`
 	// usages are the extended key usages. At least one.
 	Usages []configv1alpha1.Usage `json:"usages,omitempty"`
+	// keystores hold the certificate and the private key of the leaf, under further keys of the Secret, for programs that
+	// do not read PEM. They are written together with tls.crt. A copy of the leaf (copies) does not have them.
+	Keystores *KeystoresApplyConfiguration `json:"keystores,omitempty"`
+	// additionalFormats are trust stores of the anchors under ca.crt, under further keys of the Secret. They are written
+	// together with ca.crt. A copy of the leaf (copies) does not have them.
+	AdditionalFormats *AdditionalFormatsApplyConfiguration `json:"additionalFormats,omitempty"`
 	// policy for this leaf.
 	Policy *IssuancePolicyApplyConfiguration `json:"policy,omitempty"`
 }
@@ -158,6 +164,22 @@ func (b *LeafApplyConfiguration) WithUsages(values ...configv1alpha1.Usage) *Lea
 	for i := range values {
 		b.Usages = append(b.Usages, values[i])
 	}
+	return b
+}
+
+// WithKeystores sets the Keystores field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Keystores field is set to the value of the last call.
+func (b *LeafApplyConfiguration) WithKeystores(value *KeystoresApplyConfiguration) *LeafApplyConfiguration {
+	b.Keystores = value
+	return b
+}
+
+// WithAdditionalFormats sets the AdditionalFormats field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AdditionalFormats field is set to the value of the last call.
+func (b *LeafApplyConfiguration) WithAdditionalFormats(value *AdditionalFormatsApplyConfiguration) *LeafApplyConfiguration {
+	b.AdditionalFormats = value
 	return b
 }
 

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // TrustStore is a file with trust anchors and a password.
 type TrustStoreApplyConfiguration struct {
-	// key of the ConfigMap under which the trust store is written.
+	// key of the ConfigMap, or of the Secret of a leaf, under which the trust store is written.
 	Key *string `json:"key,omitempty"`
 	// password of the trust store. Readers ask for one, but it protects nothing: anchors are public. Defaults to
 	// "changeit", as in Java.
