@@ -52,7 +52,7 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	case trust.DropNext:
 		return moveToPrevious(secret, inventory.NextSlot)
 	case trust.DestroyPrevious:
-		return inventory.PreviousSlot.Put(secret.Data)
+		return destroyPrevious(secret)
 	default:
 		return fmt.Errorf("action %q is none of a Secret", action.Kind)
 	}

@@ -104,5 +104,22 @@ func moveToPrevious(secret *corev1.Secret, slot inventory.Slot) error {
 	if err := slot.Put(secret.Data); err != nil {
 		return err
 	}
-	return inventory.PreviousSlot.Put(secret.Data, append(replaced, previous...)...)
+	if err := inventory.PreviousSlot.Put(secret.Data, append(replaced, previous...)...); err != nil {
+		return err
+	}
+	inventory.KeepIssuers(secret.Data, replaced...)
+	return nil
+}
+
+// destroyPrevious empties the slot previous, and forgets the issuers that nothing else needs.
+func destroyPrevious(secret *corev1.Secret) error {
+	destroyed, err := inventory.PreviousSlot.Pairs(secret.Data)
+	if err != nil {
+		return err
+	}
+	if err := inventory.PreviousSlot.Put(secret.Data); err != nil {
+		return err
+	}
+	inventory.KeepIssuers(secret.Data, destroyed...)
+	return nil
 }

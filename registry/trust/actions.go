@@ -80,7 +80,7 @@ func (a *decision) rebuildLost(out *Assessment) []Action {
 	if a.tooEarly(a.d.Signer.Active) {
 		next := a.d.Signer.Next
 		known := slices.DeleteFunc(a.unpublished(), func(ca *pki.Certificate) bool {
-			return a.tooEarly(ca) || a.ended(ca) || same(ca, next) && a.liveUnder(ca) == 0
+			return a.tooEarly(ca) || a.ended(ca) || a.isOnlyNexts(ca) && a.liveUnder(next) == 0
 		})
 		if len(known) > 0 {
 			return []Action{*a.bundleAction(PublishAnchors, known, "it is lost, and the active CA is from the future")}
@@ -119,13 +119,13 @@ func (a *decision) lostAnchor() *pki.Certificate {
 	switch active := s.Active; {
 	case active == nil:
 	case !a.tooEarly(active):
-		if !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable()) {
-			return active
+		if !a.anchored(active) && (a.liveUnder(active) > 0 || a.restorable()) {
+			return a.d.AnchorOf(active)
 		}
 	case len(a.d.Bundle.Anchors) == 0:
 		inUse := func(ca *pki.Certificate) bool { return !a.tooEarly(ca) && !a.ended(ca) }
 		if i := slices.IndexFunc(s.Previous, inUse); i >= 0 {
-			return s.Previous[i]
+			return a.d.AnchorOf(s.Previous[i])
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func (a *decision) publish(*Assessment) *Action {
 	unspread := func(ca *pki.Certificate) bool { return len(a.withoutAnchor(ca)) > 0 }
 	if len(a.d.Bundle.Anchors) == 0 {
 		next := a.d.Signer.Next
-		missing = slices.DeleteFunc(missing, func(ca *pki.Certificate) bool { return same(ca, next) && a.liveUnder(ca) == 0 && unspread(ca) })
+		missing = slices.DeleteFunc(missing, func(ca *pki.Certificate) bool { return a.isOnlyNexts(ca) && a.liveUnder(next) == 0 && unspread(ca) })
 	} else if slices.ContainsFunc(missing, unspread) {
 		return nil
 	}

@@ -117,6 +117,7 @@ func (a *decision) problems() []Problem {
 			add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
 		}
 	}
+	add(a.rootUnknown())
 	add(a.jumpProblem())
 	add(d.Bundle.Problem)
 	add(unreadProblem(d.Bundle.Ref(), d.Bundle.Unread))

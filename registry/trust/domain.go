@@ -162,7 +162,9 @@ type Signer struct {
 	Next *pki.Certificate
 	// Previous were replaced, newest first. Their keys are kept until nothing needs them.
 	Previous []*pki.Certificate
-	Policy   Policy
+	// Issuers are the CAs above those of the slots, as far as the Secret holds them (chains.go).
+	Issuers []*pki.Certificate
+	Policy  Policy
 }
 
 // slots returns the CAs of the slots, newest first.

@@ -57,9 +57,13 @@ func (j *judge) judgeSigner() {
 	for _, ca := range []*pki.Certificate{s.Active, s.Next} {
 		if ca != nil && !slices.ContainsFunc(j.before.authorities, ca.Equal) {
 			j.judgeSubject(object, ca)
+			if anchor := j.after.AnchorOf(ca); !same(anchor, ca) {
+				j.judgeSubject(object, anchor)
+			}
 			j.judgeFitness(object, ca)
 		}
 	}
+	j.judgeIssuers(old, s)
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)
@@ -93,7 +97,7 @@ func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
 
 // judgeFitness refuses a CA whose signature on some leaf verifiers would not accept.
 func (j *judge) judgeFitness(object string, ca *pki.Certificate) {
-	misfits := j.before.misfitsOf(ca)
+	misfits := misfitsOf(j.after, ca)
 	if len(misfits) == 0 {
 		return
 	}
@@ -122,9 +126,11 @@ func (j *judge) judgeActive(old, s *Signer) {
 		// A recovery re-signs the CA with the same key and name: verifiers of either accept the leaves of both.
 		return
 	}
-	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
+	// The edit may add the issuers of the CA.
+	anchor := j.after.AnchorOf(s.Active)
+	blockers := j.before.waitsForTrust(j.before.parties, anchor)
 	everybodyUsesIt := j.before.valid > 0 && j.before.borneBy(s.Active) == j.before.valid
-	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
+	if j.before.anchored(anchor) && (len(blockers) == 0 || everybodyUsesIt) {
 		return
 	}
 	j.refuse(TrustBeforeUse, object, untrustingNames(blockers),

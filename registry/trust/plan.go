@@ -293,7 +293,7 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	}
 	steps := []Step{{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "sign with the old CA only"}, retire}
 	for i := range d.Leaves {
-		if l := &d.Leaves[i]; slices.ContainsFunc(l.Anchors, s.Next.Equal) {
+		if l := &d.Leaves[i]; a.isOnlyNexts(a.d.AnchorOf(s.Next)) && slices.ContainsFunc(l.Anchors, a.d.AnchorOf(s.Next).Equal) {
 			steps = append(steps, Step{Stage: Retiring, Action: UpdateLeafAnchors, Object: secret(l.Name), Message: "have the old CA alone under ca.crt"})
 		}
 	}

@@ -44,6 +44,8 @@ const (
 	ReasonOutlived Reason = "Outlived"
 	// ReasonChosenTwice is a pod that two relying parties select to verify the same leaf.
 	ReasonChosenTwice Reason = "ChosenTwice"
+	// ReasonRootUnknown is an intermediate that is an anchor itself.
+	ReasonRootUnknown Reason = "RootUnknown"
 )
 
 // Reasons of blockers.
@@ -86,7 +88,7 @@ func (p *Problem) String() string { return About(p.Object, p.Message) }
 func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
-		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock:
+		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock, ReasonRootUnknown:
 		return false
 	default:
 		return true

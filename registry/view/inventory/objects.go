@@ -97,6 +97,7 @@ func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 	out.Active = first(secret.Active.Certificates)
 	out.Next = first(secret.Next.Certificates)
 	out.Previous = secret.Previous.Certificates
+	out.Issuers = issuersIn(secret)
 	slots := []struct {
 		slot trust.Slot
 		pair *Pair
