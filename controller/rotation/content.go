@@ -47,6 +47,13 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 		return c.generateActive(secret, c.domain, action)
 	case trust.GenerateNext:
 		return c.generateNext(secret, c.domain, action)
+	case trust.RequestAuthority:
+		return c.requestAuthority(secret, c.domain, action)
+	case trust.InstallNext:
+		return installNext(secret, action.Request.Certificates)
+	case trust.DropRequest:
+		inventory.DropRequest(secret.Data)
+		return nil
 	case trust.Promote:
 		return promote(secret, action.Authority)
 	case trust.DropNext:

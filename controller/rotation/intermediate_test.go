@@ -4,6 +4,11 @@
 package rotation
 
 import (
+	"bytes"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +20,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -162,4 +169,94 @@ func TestIntermediateSigner(t *testing.T) {
 			t.Errorf("the signer still holds %s: %v", ca.Subject, err)
 		}
 	}
+}
+
+// TestRequestedAuthority rotates a signer under an offline root as an operator does: OpenSSL or the root's owner signs the
+// request, with a new root. The key never leaves the Secret.
+func TestRequestedAuthority(t *testing.T) {
+	w := newWorld(t, webConfig)
+	c := w.controller()
+	root := w.root("Acme Root 1")
+	first := w.intermediate(root, "web 1", false)
+	w.put(w.signer(first))
+	w.settle(c)
+	requestRotation(w)
+	w.settle(c)
+	a := trust.Assess(w.domain(), w.clock.Now())
+	if a.Stage != trust.Stable || len(a.Blockers) != 1 || a.Blockers[0].Reason != trust.ReasonAuthorityRequested || len(w.records(configv1alpha1.RecordRequest)) > 0 {
+		t.Fatalf("%s, blockers %v", a.Stage, a.Blockers)
+	}
+	if n := w.settle(c); n != 0 {
+		t.Fatalf("%d writes while it waits", n)
+	}
+	key := w.secret(signerName).Data[inventory.RequestKeyKey]
+
+	second := w.root("Acme Root 2")
+	ca := w.sign(second)
+	w.install(ca, second.Certificate)
+	w.settle(c)
+	w.settle(c)
+	bundle, beside := w.anchors()
+	a = trust.Assess(w.domain(), w.clock.Now())
+	if a.Stage != trust.Stable || len(a.Blockers)+len(a.Problems) > 0 || bundle != "Acme Root 2" || beside != bundle || !w.domain().Signer.Active.Equal(ca) {
+		t.Fatalf("%s, blockers %v, bundle %s, ca.crt %s, signed by %s", a.Stage, a.Blockers, bundle, beside, w.domain().Signer.Active.Subject)
+	}
+	w.openssl()
+	signer := w.secret(signerName)
+	if !bytes.Equal(signer.Data[inventory.ActiveKeyKey], key) {
+		t.Error("the key is another one than the requested")
+	}
+	for _, name := range []string{inventory.RequestKeyKey, inventory.RequestCSRKey, inventory.NextKeyKey, inventory.PreviousKeyKey} {
+		if _, there := signer.Data[name]; there {
+			t.Errorf("the signer still has %s", name)
+		}
+	}
+	if left := w.records(configv1alpha1.RecordRequest); len(left) > 0 {
+		t.Errorf("the request is not answered: %v", left)
+	}
+}
+
+// sign signs the request of the signer as the owner of a root.
+func (w *world) sign(root *pki.Pair) *pki.Certificate {
+	w.t.Helper()
+	block, _ := pem.Decode(w.secret(signerName).Data[inventory.RequestCSRKey])
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keyPEM, err := root.KeyPEM()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keyBlock, _ := pem.Decode(keyPEM)
+	key, err := x509.ParsePKCS8PrivateKey(keyBlock.Bytes)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	issuer, err := x509.ParseCertificate(root.Certificate.DER())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(w.clock.Now().UnixNano()), Subject: request.Subject,
+		NotBefore: w.clock.Now().Add(-time.Minute), NotAfter: w.clock.Now().Add(5 * 365 * 24 * time.Hour), ExtraExtensions: request.Extensions,
+	}, issuer, request.PublicKey, key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ca, err := pki.ParseCertificate(der)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ca
+}
+
+// install records the request of the subresource install.
+func (w *world) install(certs ...*pki.Certificate) {
+	w.t.Helper()
+	made, err := record.OfRequest(testNamespace, "web", &trust.Request{Kind: trust.RequestInstall, Secret: signerName, Certificates: certs}, "somebody")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.put(made)
 }

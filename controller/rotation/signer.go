@@ -30,15 +30,19 @@ func keepActiveKeys(secret *corev1.Secret) {
 // newAuthority creates the next generation of a signer. Each has its own subject, even if two are made within the
 // second that the name resolves.
 func (c *Controller) newAuthority(d *trust.Domain, action *trust.Action) (*pki.Pair, error) {
-	now := c.clock.Now()
+	return pki.NewAuthority(c.nextGeneration(d, action), c.clock.Now())
+}
+
+// nextGeneration returns the profile of the next generation of a signer.
+func (c *Controller) nextGeneration(d *trust.Domain, action *trust.Action) pki.Profile {
 	profile := action.Profile
-	for at := now; ; at = at.Add(time.Second) {
+	for at := c.clock.Now(); ; at = at.Add(time.Second) {
 		profile.CommonName = pki.GenerationName(d.Namespace, d.Signer.Name, at)
 		taken := slices.ContainsFunc(authorities(d), func(ca *pki.Certificate) bool {
 			return ca != nil && ca.CommonName == profile.CommonName
 		})
 		if !taken {
-			return pki.NewAuthority(profile, now)
+			return profile
 		}
 	}
 }

@@ -338,6 +338,14 @@ func waysOfObjects() map[trust.Reason]wayOut {
 				g.admitted(leaf, adopted)
 			},
 		},
+		trust.ReasonAuthorityRequested: {
+			begin: func(g *guarded) { g.put(g.signer(g.intermediate(g.root("Acme Root"), "web 1", false))) },
+			person: func(g *guarded) {
+				root := g.root("Acme Root 2")
+				g.install(g.sign(root), root.Certificate)
+			},
+			also: map[string]func(*guarded){"aborted": func(g *guarded) { g.request(trust.RequestAbort, signerName) }},
+		},
 		trust.ReasonRootUnknown: {
 			resting: true,
 			begin: func(g *guarded) {

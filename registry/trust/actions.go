@@ -38,7 +38,7 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 		return a.rebuildLost(out)
 	}
 	for _, step := range []func(*Assessment) *Action{
-		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.recordNeverSigned, a.abort, a.promote, a.generateNext,
+		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.recordNeverSigned, a.abort, a.dropRequest, a.promote, a.installNext, a.generateNext,
 	} {
 		if action := step(out); action != nil {
 			return []Action{*action}
@@ -202,6 +202,10 @@ func (a *choice) generateFirst(*Assessment) *Action {
 	switch {
 	case a.usable(s.Next) || a.usable(s.Active):
 		return nil
+	case a.isIntermediate() && s.Next == nil:
+		return a.requestAuthority(a.wanted())
+	case a.isIntermediate():
+		return nil
 	case !a.anyLive():
 		reason := "it does not exist and no leaf is live"
 		if s.Active != nil {
@@ -321,6 +325,9 @@ func (a *choice) generateNext(out *Assessment) *Action {
 	reason := a.wanted()
 	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.blocks) {
 		return nil
+	}
+	if a.isIntermediate() {
+		return a.requestAuthority(reason)
 	}
 	action := a.signerAction(GenerateNext, reason)
 	// Members that count now count until the rotation ends. Confirm them, as the configuration may have been edited

@@ -20,3 +20,15 @@ func (j *judge) judgeIssuers(old, s *Signer) {
 			"leave the issuers in tls.crt and ca.crt as they are: they change with the CA")
 	}
 }
+
+// judgeRequest refuses to lose the key for which a CA was requested, other than into the slot next or by an abort.
+func (j *judge) judgeRequest(old, s *Signer) {
+	asked := old.Request
+	if asked == nil || s.Request != nil && s.Request.PublicKeyHash == asked.PublicKeyHash ||
+		s.Next != nil && s.Next.PublicKeyHash == asked.PublicKeyHash || j.before.abortRequest() != nil {
+		return
+	}
+	j.refuse(ContentDecides, secret(s.Name), nil,
+		fmt.Sprintf("the key of %s would be lost, and its issuer may sign the request meanwhile", asked.Subject),
+		fmt.Sprintf("give the request up with `kubectl certrotation abort -n %s %s`", j.before.d.Namespace, s.Name))
+}

@@ -64,6 +64,7 @@ func (j *judge) judgeSigner() {
 		}
 	}
 	j.judgeIssuers(old, s)
+	j.judgeRequest(old, s)
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)

@@ -66,6 +66,8 @@ const (
 	// ReasonUnfitSigner is a CA whose own extensions make verifiers refuse a leaf that it would sign.
 	ReasonUnfitSigner  Reason = "UnfitSigner"
 	ReasonWriteRefused Reason = "WriteRefused"
+	// ReasonAuthorityRequested is a signer whose next CA is signed outside.
+	ReasonAuthorityRequested Reason = "AuthorityRequested"
 	// ReasonRestartHeld is a workload whose pods must restart and do not; registry/restart says why.
 	ReasonRestartHeld Reason = "RestartHeld"
 )

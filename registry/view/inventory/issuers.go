@@ -31,6 +31,11 @@ func certificatesUnder(data map[string][]byte, keys ...string) []*pki.Certificat
 	return out
 }
 
+// HeldIssuers returns the certificates of a signer Secret among which the path of a CA is.
+func HeldIssuers(data map[string][]byte) []*pki.Certificate {
+	return certificatesUnder(data, ActiveCertKey, NextCertKey, AuthorityKey)
+}
+
 // KeepIssuers updates ca.crt of a signer Secret after pairs have left a slot. It adds the issuers that only those pairs
 // had and a CA in the Secret still needs, and drops those that only they needed.
 func KeepIssuers(data map[string][]byte, left ...*pki.Pair) {

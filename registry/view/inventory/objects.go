@@ -116,6 +116,11 @@ func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 			break
 		}
 	}
+	out.Request = secret.Request
+	if fault := secret.RequestFault; fault != nil && out.Problem == nil {
+		out.Problem = problemOf(trust.SecretKind, cfg.SecretName, fault.Reason,
+			fault.Text+"; restore it, or remove "+RequestCSRKey+" and "+RequestKeyKey+" to have them made anew")
+	}
 	return out
 }
 

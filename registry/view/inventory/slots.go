@@ -57,7 +57,7 @@ func SignerPair(data map[string][]byte, fingerprint pki.Fingerprint) (*pki.Pair,
 		}
 		for _, pair := range pairs {
 			if pair.Certificate.Fingerprint == fingerprint {
-				pair.Chain = pair.Certificate.Path(certificatesUnder(data, ActiveCertKey, NextCertKey, AuthorityKey), 0)
+				pair.Chain = pair.Certificate.Path(HeldIssuers(data), 0)
 				return pair, nil
 			}
 		}
