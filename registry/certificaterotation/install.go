@@ -86,7 +86,8 @@ func (r *InstallREST) Create(ctx context.Context, name string, object runtime.Ob
 func installedCertificates(name string, request *certrotation.AuthorityInstallation) ([]*pki.Certificate, error) {
 	errs := validation.ValidateAuthorityInstallation(request)
 	if len(errs) == 0 {
-		certs, err := pki.ParseBundle([]byte(request.Certificates))
+		certs, err := pki.ParseChain([]byte(request.Certificates))
+		certs = pki.Distinct(certs)
 		switch path := field.NewPath("certificates"); {
 		case err != nil:
 			errs = append(errs, field.Invalid(path, "", err.Error()))

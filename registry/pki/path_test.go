@@ -39,6 +39,10 @@ func TestPath(t *testing.T) {
 	short := authorityUnder(t, "short", nil, func(c *x509.Certificate) { c.MaxPathLen, c.MaxPathLenZero = 0, true })
 	strayed := authorityUnder(t, "strayed", root, func(c *x509.Certificate) { c.AuthorityKeyId = []byte("elsewhere") })
 	below := authorityUnder(t, "below", short, nil)
+	constrained := authorityUnder(t, "constrained", nil, func(c *x509.Certificate) {
+		c.PermittedDNSDomainsCritical, c.PermittedDNSDomains = true, []string{"example.com"}
+	})
+	within := authorityUnder(t, "within", constrained, nil)
 
 	tests := map[string]struct {
 		of    *Pair
@@ -54,6 +58,7 @@ func TestPath(t *testing.T) {
 		"the shorter of two":              {of: lower, known: []*Pair{other, cross, root, upper}, want: "upper root"},
 		"by a cross-signed root alone":    {of: lower, known: []*Pair{other, cross, upper}, want: "upper root other"},
 		"a path length of none":           {of: below, known: []*Pair{short}, want: "short", err: "path length of CN=short permits 0"},
+		"name constraints are for leaves": {of: within, known: []*Pair{constrained}, want: "constrained"},
 		"another key identifier":          {of: strayed, known: []*Pair{root}, want: "root", err: "some verifiers do not find it"},
 		"another key identifier, Go only": {of: strayed, known: []*Pair{root}, by: Go, want: "root"},
 	}

@@ -8,6 +8,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -77,4 +81,45 @@ func TestParseRequestRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOpenSSLSigns runs the command of docs/operations.md, if this machine has OpenSSL.
+func TestOpenSSLSigns(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Logf("not signed by OpenSSL: %v", err)
+		return
+	}
+	made, _, err := NewRequest(Profile{CommonName: "ns_signer@1", Key: ECDSAP256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, root := t.TempDir(), authorities[ECDSAP256]()
+	for name, data := range map[string][]byte{"ca.csr": made.PEM(), "root.crt": root.CertPEM(), "root.key": must(root.KeyPEM())} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "openssl", strings.Fields(
+		"x509 -req -in ca.csr -CA root.crt -CAkey root.key -days 1825 -copy_extensions copy -out ca.crt")...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ca, err := ParseCertificate(mustPEM(t, filepath.Join(dir, "ca.crt")))
+	if err != nil || !ca.IsCA || ca.pathLength != 0 || ca.PublicKeyHash != made.PublicKeyHash || !ca.AcceptedBy(root.Certificate, 0) {
+		t.Errorf("%v: %+v", err, ca)
+	}
+}
+
+func mustPEM(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		t.Fatalf("%s is no PEM", file)
+	}
+	return block.Bytes
 }

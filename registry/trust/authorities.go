@@ -186,6 +186,11 @@ type misfit struct {
 	err  error
 }
 
+// refusal is the text about a misfit where a CA is refused for it.
+func (m misfit) refusal(ca *pki.Certificate) string {
+	return fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, secret(m.leaf), m.err)
+}
+
 // misfitsOf returns the leaves that a CA cannot sign, ordered. The check of a restricted CA costs a signature for
 // each leaf.
 func misfitsOf(d *Domain, ca *pki.Certificate) []misfit {

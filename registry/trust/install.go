@@ -148,7 +148,7 @@ func (a *decision) checkInstall(certs []*pki.Certificate) *Refusal {
 		return refuse(TrustBeforeUse, "%v", err)
 	}
 	if misfits := misfitsOf(after, ca); len(misfits) > 0 {
-		return refuse(TrustBeforeUse, "%s could not sign %s so that it is accepted: %v", ca.Subject, secret(misfits[0].leaf), misfits[0].err)
+		return refuse(TrustBeforeUse, "%s", misfits[0].refusal(ca))
 	}
 	return nil
 }

@@ -202,6 +202,14 @@ func TestRefusedInstallation(t *testing.T) {
 		"for clients only": {func(w *world, root *pki.Pair) []*pki.Certificate {
 			return []*pki.Certificate{w.signed(root, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })}
 		}, TrustBeforeUse, "could not sign Secret/server so that it is accepted"},
+		"below a root for other names": {func(w *world, _ *pki.Pair) []*pki.Certificate {
+			root := w.root("Elsewhere Root")
+			w.keys[root.Certificate.Fingerprint] = root
+			limited := w.raw(root.Certificate, func(c *x509.Certificate) {
+				c.PermittedDNSDomainsCritical, c.PermittedDNSDomains = true, []string{"elsewhere.example"}
+			}, nil)
+			return []*pki.Certificate{w.signed(root, nil), limited}
+		}, TrustBeforeUse, "so that it is accepted: its issuer CN=Elsewhere Root"},
 		"below a root that permits none": {func(w *world, _ *pki.Pair) []*pki.Certificate {
 			short := w.root("Short Root")
 			w.keys[short.Certificate.Fingerprint] = short

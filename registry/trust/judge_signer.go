@@ -102,10 +102,7 @@ func (j *judge) judgeFitness(object string, ca *pki.Certificate) {
 	if len(misfits) == 0 {
 		return
 	}
-	leaf := secret(misfits[0].leaf)
-	j.refuse(TrustBeforeUse, object, []string{leaf},
-		fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, leaf, misfits[0].err),
-		"use a CA that may sign all leaves of the trust domain")
+	j.refuse(TrustBeforeUse, object, []string{secret(misfits[0].leaf)}, misfits[0].refusal(ca), "use a CA that may sign all leaves of the trust domain")
 }
 
 // judgeActive refuses an active CA that its verifiers have not loaded.

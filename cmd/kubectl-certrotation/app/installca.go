@@ -110,9 +110,9 @@ func (p *plugin) readCertificates(file string) ([]*pki.Certificate, error) {
 	if len(data) > record.MaxCertificates {
 		return nil, fmt.Errorf("read %s: it has more than %d bytes", file, record.MaxCertificates)
 	}
-	certs, err := pki.ParseBundle(data)
+	certs, err := pki.ParseChain(data)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	return certs, nil
+	return pki.Distinct(certs), nil
 }
