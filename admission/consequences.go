@@ -77,6 +77,7 @@ func loses(before, after *trust.Domain) bool {
 		}
 	}
 	return !contains(after.Bundle.Anchors, before.Bundle.Anchors...) ||
+		!contains(after.Signer.Issuers, before.Signer.Issuers...) ||
 		!slotKept(before.Signer.Active, after.Signer.Active) ||
 		!slotKept(before.Signer.Next, after.Signer.Next) ||
 		!contains(after.Signer.Previous, before.Signer.Previous...)

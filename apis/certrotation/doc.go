@@ -9,7 +9,7 @@
 //
 // The two resources, CertificateRotation and BundleStatus, are computed from Secrets, ConfigMaps and evidence. No
 // client can write them. Clients write the bodies of the subresources: RotationRequest, AbortRequest,
-// Acknowledgement and Waiver. No type of this group can carry key material.
+// AuthorityInstallation, Acknowledgement and Waiver. No type of this group can carry key material.
 //
 // The types have no behaviour. Objects from a cache or a watch are shared between goroutines: DeepCopy them before
 // a change.

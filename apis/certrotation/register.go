@@ -38,6 +38,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BundleStatusList{},
 		&RotationRequest{},
 		&AbortRequest{},
+		&SigningRequest{},
+		&AuthorityInstallation{},
 		&RotationPlan{},
 		&Acknowledgement{},
 		&Waiver{},

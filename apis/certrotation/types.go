@@ -269,6 +269,29 @@ type AbortRequest struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
+// SigningRequest is the content of the subresource csr of a signer: the request for its next CA.
+type SigningRequest struct {
+	metav1.TypeMeta
+
+	// Request is a PEM CERTIFICATE REQUEST. It holds no private key.
+	Request string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AuthorityInstallation is the body of the subresource install of a signer.
+type AuthorityInstallation struct {
+	metav1.TypeMeta
+
+	// Certificates are the CA that the signer has requested and its issuers up to the self-signed root, as PEM, in any
+	// order.
+	Certificates string
+	// Reason is recorded with the request. At most 256 characters.
+	Reason string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
 // RotationPlan lists the steps of a rotation, in order, and what blocks them now.
 type RotationPlan struct {
 	metav1.TypeMeta

@@ -53,7 +53,7 @@ type domainMatcher struct {
 
 // domainMatcherOf uses more than the bundle: if bundle or signer are lost, only presented leaves identify them.
 func domainMatcherOf(s *subject) *domainMatcher {
-	k := &domainMatcher{authorities: slices.Concat(s.d.Bundle.Anchors, []*pki.Certificate{s.d.Signer.Active, s.d.Signer.Next}, s.d.Signer.Previous)}
+	k := &domainMatcher{authorities: slices.Concat(s.d.Bundle.Anchors, []*pki.Certificate{s.d.Signer.Active, s.d.Signer.Next}, s.d.Signer.Previous, s.d.Signer.Issuers)}
 	for i := range s.d.Leaves {
 		if leaf := s.d.Leaves[i].Certificate; leaf != nil {
 			k.leaves = append(k.leaves, leaf.Fingerprint)

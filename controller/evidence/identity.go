@@ -133,10 +133,13 @@ func proven(d *trust.Domain, now time.Time) []*pki.Certificate {
 	})
 }
 
-// attested returns the CA that a server is proven to have loaded if it accepts a leaf of ca. CAs with the same key
+// attested returns the anchor that a server is proven to have loaded if it accepts a leaf of ca. CAs with the same key
 // and name accept the same leaves, so it is the one of them that ends first. Expired CAs accept nothing and do not
-// count.
+// count. An intermediate that is published itself may be what the server has loaded, and not its root.
 func attested(d *trust.Domain, ca *pki.Certificate, now time.Time) pki.Fingerprint {
+	if !slices.ContainsFunc(d.Bundle.Anchors, ca.Equal) {
+		ca = d.AnchorOf(ca)
+	}
 	first := ca
 	for _, known := range slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous, d.Bundle.Anchors) {
 		if known != nil && known.SubjectHash == ca.SubjectHash && known.PublicKeyHash == ca.PublicKeyHash &&

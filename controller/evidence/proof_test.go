@@ -228,6 +228,18 @@ func TestTwinsAreToldByTheirEnd(t *testing.T) {
 		}
 		return d
 	}
+	root, err := pki.NewAuthority(pki.Profile{CommonName: "root", Key: pki.ECDSAP256, Validity: time.Hour, Subordinates: true}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	under, err := root.IssueAuthority(pki.Profile{CommonName: "ca@3", Key: pki.ECDSAP256, Validity: time.Hour}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := func(d *trust.Domain) *trust.Domain {
+		d.Signer.Issuers = []*pki.Certificate{root.Certificate}
+		return d
+	}
 	for _, test := range []struct {
 		name string
 		d    *trust.Domain
@@ -235,6 +247,8 @@ func TestTwinsAreToldByTheirEnd(t *testing.T) {
 		now  time.Time
 		want *pki.Pair
 	}{
+		{name: "below a root", d: below(d(root, under)), ca: under, now: now, want: root},
+		{name: "below a root, and an anchor itself", d: below(d(under, nil)), ca: under, now: now, want: under},
 		{name: "alone", d: d(renewed, nil), ca: renewed, now: now, want: renewed},
 		{name: "of another key", d: d(other, renewed), ca: renewed, now: now, want: renewed},
 		{name: "the earlier one is in the bundle", d: d(renewed, nil, old), ca: renewed, now: now, want: old},

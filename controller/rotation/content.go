@@ -49,12 +49,19 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 		return c.generateActive(ctx, secret, action)
 	case trust.GenerateNext:
 		return c.generateNext(ctx, secret, action)
+	case trust.RequestAuthority:
+		return c.requestAuthority(secret, c.domain, action)
+	case trust.InstallNext:
+		return installNext(secret, action.Request.Certificates)
+	case trust.DropRequest:
+		inventory.DropRequest(secret.Data)
+		return nil
 	case trust.Promote:
 		return c.promote(secret, action.Authority)
 	case trust.DropNext:
 		return c.moveToPrevious(secret, inventory.NextSlot)
 	case trust.DestroyPrevious:
-		return inventory.PreviousSlot.Put(secret.Data)
+		return c.destroyPrevious(secret)
 	default:
 		return fmt.Errorf("action %q is none of a Secret", action.Kind)
 	}

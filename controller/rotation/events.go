@@ -26,6 +26,7 @@ const (
 	EventAggregateUpdate        = "AggregateUpdateRequired"
 	EventIssuanceRequested      = "IssuanceRequested"
 	EventSignerPromoted         = "SignerPromoted"
+	EventAuthorityRequested     = string(trust.ReasonAuthorityRequested)
 	EventPreviousKeyDestroyed   = "PreviousKeyDestroyed"
 	EventRotationAborted        = "RotationAborted"
 	EventRequestCleared         = "RequestCleared"
@@ -58,6 +59,12 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 	switch kind {
 	case trust.GenerateActive, trust.GenerateNext:
 		return EventSignerUpdateRequired, "requires a new signing cert/key pair"
+	case trust.RequestAuthority:
+		return EventAuthorityRequested, "requires a signing cert that its issuer signs"
+	case trust.InstallNext:
+		return EventSignerUpdateRequired, "takes the signing cert that was requested"
+	case trust.DropRequest:
+		return EventRotationAborted, "drops the key for which a signing cert was requested"
 	case trust.IssueLeaf:
 		return EventTargetUpdateRequired, "requires a new target cert/key pair"
 	case trust.UpdateLeafAnchors:

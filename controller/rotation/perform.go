@@ -198,7 +198,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors, trust.RecordRoster, trust.ClearRequest,
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
-	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.DropEvidence, trust.RecordMetadata, trust.WriteTrustStores,
+	case trust.RequestAuthority, trust.InstallNext, trust.DropRequest, trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.DropEvidence, trust.RecordMetadata, trust.WriteTrustStores,
 		trust.UpdateLeafAnchors, trust.WriteKeystores, trust.RequestIssuance:
 	}
 	return false

@@ -42,15 +42,19 @@ func (c domainContent) newAuthority(ctx context.Context, action *trust.Action) (
 	if action.From != nil {
 		return c.taken(ctx, action.From)
 	}
-	now, d := c.clock.Now(), c.domain
+	return pki.NewAuthority(c.nextGeneration(c.domain, action), c.clock.Now())
+}
+
+// nextGeneration returns the profile of the next generation of a signer.
+func (c *Controller) nextGeneration(d *trust.Domain, action *trust.Action) pki.Profile {
 	profile := action.Profile
-	for at := now; ; at = at.Add(time.Second) {
+	for at := c.clock.Now(); ; at = at.Add(time.Second) {
 		profile.CommonName = pki.GenerationName(d.Namespace, d.Signer.Name, at)
 		taken := slices.ContainsFunc(authorities(d), func(ca *pki.Certificate) bool {
 			return ca != nil && ca.CommonName == profile.CommonName
 		})
 		if !taken {
-			return pki.NewAuthority(profile, now)
+			return profile
 		}
 	}
 }
@@ -137,5 +141,22 @@ func (c domainContent) moveToPrevious(secret *corev1.Secret, slot inventory.Slot
 	if err := slot.Put(secret.Data); err != nil {
 		return err
 	}
-	return c.slot(inventory.PreviousSlot).Put(secret.Data, append(replaced, previous...)...)
+	if err := c.slot(inventory.PreviousSlot).Put(secret.Data, append(replaced, previous...)...); err != nil {
+		return err
+	}
+	inventory.KeepIssuers(secret.Data, replaced...)
+	return nil
+}
+
+// destroyPrevious empties the slot previous, and forgets the issuers that nothing else needs.
+func (c domainContent) destroyPrevious(secret *corev1.Secret) error {
+	destroyed, err := c.slot(inventory.PreviousSlot).Pairs(secret.Data)
+	if err != nil {
+		return err
+	}
+	if err := inventory.PreviousSlot.Put(secret.Data); err != nil {
+		return err
+	}
+	inventory.KeepIssuers(secret.Data, destroyed...)
+	return nil
 }

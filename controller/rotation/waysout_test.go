@@ -365,6 +365,31 @@ func waysOfObjects() map[trust.Reason]wayOut {
 				g.admitted(leaf, adopted)
 			},
 		},
+		trust.ReasonAuthorityRequested: {
+			begin: func(g *guarded) { g.put(g.signer(g.intermediate(g.root("Acme Root"), "web 1", false))) },
+			person: func(g *guarded) {
+				root := g.root("Acme Root 2")
+				g.install(g.sign(root), root.Certificate)
+			},
+			also: map[string]func(*guarded){"aborted": func(g *guarded) { g.request(trust.RequestAbort, signerName) }},
+		},
+		trust.ReasonRootUnknown: {
+			resting: true,
+			begin: func(g *guarded) {
+				root := g.root("Acme Root")
+				pair := g.intermediate(root, "web 1", false)
+				pair.Chain = nil
+				secret := g.signer(pair)
+				secret.Data["elsewhere"] = root.Certificate.PEM()
+				g.put(secret)
+			},
+			person: func(g *guarded) {
+				signer := g.secret(signerName)
+				completed := signer.DeepCopy()
+				completed.Data[inventory.AuthorityKey] = signer.Data["elsewhere"]
+				g.admitted(signer, completed)
+			},
+		},
 		trust.ReasonUnreadBlock: {
 			begin: func(g *guarded) {
 				bundle := g.configMap(bundleName)

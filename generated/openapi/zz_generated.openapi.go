@@ -23,6 +23,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.AbortRequest{}.OpenAPIModelName():              schema_certrotationdev_apis_certrotation_v1alpha1_AbortRequest(ref),
 		v1alpha1.Acknowledgement{}.OpenAPIModelName():           schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref),
 		v1alpha1.Anchor{}.OpenAPIModelName():                    schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref),
+		v1alpha1.AuthorityInstallation{}.OpenAPIModelName():     schema_certrotationdev_apis_certrotation_v1alpha1_AuthorityInstallation(ref),
 		v1alpha1.Blocker{}.OpenAPIModelName():                   schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref),
 		v1alpha1.BundleStatus{}.OpenAPIModelName():              schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatus(ref),
 		v1alpha1.BundleStatusList{}.OpenAPIModelName():          schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatusList(ref),
@@ -38,6 +39,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.PlanStep{}.OpenAPIModelName():                  schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref),
 		v1alpha1.RotationPlan{}.OpenAPIModelName():              schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref),
 		v1alpha1.RotationRequest{}.OpenAPIModelName():           schema_certrotationdev_apis_certrotation_v1alpha1_RotationRequest(ref),
+		v1alpha1.SigningRequest{}.OpenAPIModelName():            schema_certrotationdev_apis_certrotation_v1alpha1_SigningRequest(ref),
 		v1alpha1.TrustCount{}.OpenAPIModelName():                schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref),
 		v1alpha1.Waiver{}.OpenAPIModelName():                    schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref),
 		resource.Quantity{}.OpenAPIModelName():                  schema_apimachinery_pkg_api_resource_Quantity(ref),
@@ -349,6 +351,49 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 		},
 		Dependencies: []string{
 			v1alpha1.TrustCount{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_certrotationdev_apis_certrotation_v1alpha1_AuthorityInstallation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityInstallation is the body of the subresource install of a signer.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"certificates": {
+						SchemaProps: spec.SchemaProps{
+							Description: "certificates are the CA that the signer has requested and its issuers up to the self-signed root, as PEM, in any order.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is recorded with the request. At most 256 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"certificates"},
+			},
+		},
 	}
 }
 
@@ -1323,6 +1368,42 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationRequest(ref commo
 						},
 					},
 				},
+			},
+		},
+	}
+}
+
+func schema_certrotationdev_apis_certrotation_v1alpha1_SigningRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SigningRequest is the content of the subresource csr of a signer: the request for its next CA.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"request": {
+						SchemaProps: spec.SchemaProps{
+							Description: "request is a PEM CERTIFICATE REQUEST. It holds no private key.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"request"},
 			},
 		},
 	}

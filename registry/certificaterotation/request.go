@@ -6,12 +6,14 @@ package certificaterotation
 import (
 	"context"
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/util/retry"
 
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
@@ -70,11 +72,17 @@ func (a *Actions) writeRequest(ctx context.Context, t *target, asked *trust.Requ
 	if answered := t.object.Annotations[trust.AnnotationAnswered]; answered != "" && answered == string(standing.UID) {
 		return "", errAnswered
 	}
-	if former, err := record.Decode(standing); err == nil && (former.Request.Compromised || !asked.Compromised) {
+	if former, err := record.Decode(standing); err == nil && addsNothing(former.Request, asked) {
 		warning.AddWarning(ctx, "", "this was requested already by "+former.RequestedBy+" and is waited for")
 		return "", nil
 	}
-	// Replace the request: either it newly says that the key is compromised, or the existing record is unreadable.
+	// Replace the request: it newly says that the key is compromised, or has another CA, or the existing record is
+	// unreadable.
 	wanted.ResourceVersion = standing.ResourceVersion
 	return versionOf(records.Update(ctx, wanted, record.UpdateOptions(fieldManager, dryRun)))
+}
+
+// addsNothing reports whether a request says what the former one does.
+func addsNothing(former, asked *trust.Request) bool {
+	return (former.Compromised || !asked.Compromised) && slices.EqualFunc(former.Certificates, asked.Certificates, (*pki.Certificate).Equal)
 }

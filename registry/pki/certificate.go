@@ -54,6 +54,8 @@ type Certificate struct {
 	issuerSerial string
 	// restricted marks an authority with extensions for which verifiers may refuse its leaves.
 	restricted bool
+	// pathLength is how many authorities may be below an authority, negative for any number.
+	pathLength int
 	// der is owned by the certificate; rawSubject and rawIssuer point into it.
 	der, rawSubject, rawIssuer []byte
 	// signer is the first CA that SignedBy proved to have signed this certificate. Few have others: another

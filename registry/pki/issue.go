@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Issue makes a key and a leaf certificate for it, signed by p. The chain of the result is the certificate of p.
+// Issue makes a key and a leaf certificate for it, signed by p. The chain of the result is the certificate of p, and for an
+// intermediate its issuers in the chain of p without the root, which verifiers have as an anchor.
 //
 // The leaf starts Backdate before now but not before its signer. It ends after Validity but not after its signer.
 // Issue fails with ErrNoKey, ErrNotCA, ErrSignerExpired, ErrInvalidProfile or ErrKeyAlgorithm. It accepts a signer
@@ -66,7 +67,10 @@ func (p *Pair) issue(profile Profile, now time.Time) (*Pair, error) {
 	if err := p.checkSubject(leaf.Certificate); err != nil {
 		return nil, err
 	}
-	leaf.Chain = []*Certificate{p.Certificate}
+	leaf.Chain = append([]*Certificate{p.Certificate}, p.Certificate.Path(p.Chain, 0)...)
+	if root := len(leaf.Chain) - 1; root > 0 {
+		leaf.Chain = leaf.Chain[:root]
+	}
 	return leaf, nil
 }
 

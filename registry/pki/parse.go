@@ -68,6 +68,7 @@ func facts(cert *x509.Certificate) *Certificate {
 		Usages:           usagesOf(cert.ExtKeyUsage),
 		issuerSerial:     issuerSerial(cert),
 		restricted:       cert.IsCA && restricts(cert),
+		pathLength:       cert.MaxPathLen,
 		der:              cert.Raw,
 		rawSubject:       cert.RawSubject,
 		rawIssuer:        cert.RawIssuer,

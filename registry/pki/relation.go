@@ -75,8 +75,8 @@ func permitsAll(child, parent []byte, by Verifiers) bool {
 }
 
 // permitted returns why one of the verifiers refuses a certificate by an anchor for one of the usages. Beyond what
-// crypto/x509 asks for, some do not count anyExtendedKeyUsage of an anchor, and some hold the common name of a
-// certificate without DNS names to the constraints of DNS names.
+// crypto/x509 asks for, some do not count anyExtendedKeyUsage of an anchor, and some hold the common name of a leaf
+// without DNS names to the constraints of DNS names.
 func permitted(signed, signer *x509.Certificate, usages []x509.ExtKeyUsage, by Verifiers, at time.Time) error {
 	options := x509.VerifyOptions{Roots: x509.NewCertPool(), CurrentTime: at}
 	options.Roots.AddCert(signer)
@@ -91,7 +91,7 @@ func permitted(signed, signer *x509.Certificate, usages []x509.ExtKeyUsage, by V
 		}
 	}
 	name := signed.Subject.CommonName
-	if by.any(OpenSSL|BoringSSL|GnuTLS|NSS) && len(signed.DNSNames) == 0 && name != "" && !permitsDomain(signer, name) {
+	if by.any(OpenSSL|BoringSSL|GnuTLS|NSS) && !signed.IsCA && len(signed.DNSNames) == 0 && name != "" && !permitsDomain(signer, name) {
 		return fmt.Errorf("its name constraints do not permit the common name %q, which OpenSSL, GnuTLS and NSS may hold to them in a leaf without DNS names (verifiers of the trust domain names who verifies)", name)
 	}
 	return nil

@@ -95,7 +95,7 @@ func fieldsOf(spec *configv1alpha1.RotationRecordSpec) []configv1alpha1.RecordKi
 func (c *checker) request(r *configv1alpha1.RecordedRequest, uid, name string) *trust.Request {
 	kind := trust.RequestKind(r.Kind)
 	switch kind {
-	case trust.RequestRotate, trust.RequestAbort:
+	case trust.RequestRotate, trust.RequestAbort, trust.RequestInstall:
 	default:
 		c.fail("request.kind", "it is not known")
 	}
@@ -105,8 +105,25 @@ func (c *checker) request(r *configv1alpha1.RecordedRequest, uid, name string) *
 	c.optionalSum("request.newest", r.Newest)
 	return &trust.Request{
 		ID: uid, Record: name, Kind: kind, Secret: r.SecretName, Newest: pki.Fingerprint(r.Newest),
-		Reason: r.Reason, Compromised: r.Compromised,
+		Reason: r.Reason, Compromised: r.Compromised, Certificates: c.certificates(kind, r.Certificates),
 	}
+}
+
+// certificates reads a CA and its issuers, which only a request to install it has.
+func (c *checker) certificates(kind trust.RequestKind, text string) []*pki.Certificate {
+	if kind != trust.RequestInstall {
+		c.text("request.certificates", text, 0)
+		return nil
+	}
+	certs, err := pki.ParseChain([]byte(text))
+	if err != nil {
+		c.fail("request.certificates", "they are no PEM certificates")
+	}
+	if len(text) > MaxCertificates {
+		c.fail("request.certificates", "they are too long")
+	}
+	c.bounded("request.certificates", len(certs), pki.MaxChain)
+	return certs
 }
 
 func (c *checker) waiver(w *configv1alpha1.RecordedWaiver) *trust.Waiver {

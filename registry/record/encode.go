@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
@@ -26,7 +27,7 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 			SecretName:  r.Secret,
 			Reason:      r.Reason,
 			Compromised: r.Compromised, Newest: string(r.Newest),
-			RequestedBy: text(by, maxUser),
+			RequestedBy: text(by, maxUser), Certificates: string(pki.EncodeCertificates(r.Certificates...)),
 		},
 	})
 }

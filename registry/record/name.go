@@ -20,6 +20,7 @@ const (
 	prefixRoster   = "roster"
 	prefixRotate   = "rotate"
 	prefixAbort    = "abort"
+	prefixInstall  = "install"
 	prefixWaiver   = "waiver"
 	prefixEvidence = "evidence"
 	prefixRefusal  = "refusal"
@@ -37,8 +38,12 @@ func ClockName(domain string) string { return nameOf(prefixClock, domain) }
 
 // RequestName returns the name of a request for a Secret. There is one of each kind at a time.
 func RequestName(kind trust.RequestKind, secret string) string {
-	if kind == trust.RequestAbort {
+	switch kind {
+	case trust.RequestAbort:
 		return nameOf(prefixAbort, secret)
+	case trust.RequestInstall:
+		return nameOf(prefixInstall, secret)
+	case trust.RequestRotate:
 	}
 	return nameOf(prefixRotate, secret)
 }

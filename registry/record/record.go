@@ -66,6 +66,8 @@ const (
 	maxFingerprint = 64
 	// maxSkewSeconds is more than 150 years, and fits a time.Duration.
 	maxSkewSeconds = 5_000_000_000
+	// MaxCertificates bounds the PEM of a CA and its issuers.
+	MaxCertificates = 256 << 10
 	// MaxFingerprints bounds each list of fingerprints that a process has loaded or presents.
 	MaxFingerprints = 256
 )

@@ -38,7 +38,7 @@ func (a *choice) actions(out *Assessment, issues []Action) []Action {
 		return a.rebuildLost(out)
 	}
 	for _, step := range []func(*Assessment) *Action{
-		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.recordNeverSigned, a.abort, a.promote, a.generateNext,
+		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.recordNeverSigned, a.abort, a.dropRequest, a.promote, a.installNext, a.generateNext,
 	} {
 		if action := step(out); action != nil {
 			return []Action{*action}
@@ -83,7 +83,7 @@ func (a *decision) rebuildLost(out *Assessment) []Action {
 	if a.tooEarly(a.d.Signer.Active) {
 		next := a.d.Signer.Next
 		known := slices.DeleteFunc(a.unpublished(), func(ca *pki.Certificate) bool {
-			return a.tooEarly(ca) || a.ended(ca) || same(ca, next) && a.liveUnder(ca) == 0
+			return a.tooEarly(ca) || a.ended(ca) || a.isOnlyNexts(ca) && a.liveUnder(next) == 0
 		})
 		if len(known) > 0 {
 			return []Action{*a.bundleAction(PublishAnchors, a.d.Bundle.with(nil, known...), "it is lost, and the active CA is from the future")}
@@ -122,13 +122,13 @@ func (a *decision) lostAnchor() *pki.Certificate {
 	switch active := s.Active; {
 	case active == nil:
 	case !a.tooEarly(active):
-		if !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable()) {
-			return active
+		if !a.anchored(active) && (a.liveUnder(active) > 0 || a.restorable()) {
+			return a.d.AnchorOf(active)
 		}
 	case len(a.d.Bundle.Anchors) == 0:
 		inUse := func(ca *pki.Certificate) bool { return !a.tooEarly(ca) && !a.ended(ca) }
 		if i := slices.IndexFunc(s.Previous, inUse); i >= 0 {
-			return s.Previous[i]
+			return a.d.AnchorOf(s.Previous[i])
 		}
 	}
 	return nil
@@ -205,6 +205,10 @@ func (a *choice) generateFirst(*Assessment) *Action {
 	switch {
 	case a.usable(s.Next) || a.usable(s.Active):
 		return nil
+	case a.isIntermediate() && s.Next == nil:
+		return a.requestAuthority(a.wanted())
+	case a.isIntermediate():
+		return nil
 	case !a.anyLive():
 		reason := "it does not exist and no leaf is live"
 		if s.Active != nil {
@@ -247,7 +251,7 @@ func (a *decision) publish(*Assessment) *Action {
 	unspread := func(ca *pki.Certificate) bool { return len(a.withoutAnchor(ca)) > 0 }
 	if len(a.d.Bundle.Anchors) == 0 {
 		next := a.d.Signer.Next
-		missing = slices.DeleteFunc(missing, func(ca *pki.Certificate) bool { return same(ca, next) && a.liveUnder(ca) == 0 && unspread(ca) })
+		missing = slices.DeleteFunc(missing, func(ca *pki.Certificate) bool { return a.isOnlyNexts(ca) && a.liveUnder(next) == 0 && unspread(ca) })
 	} else if slices.ContainsFunc(missing, unspread) {
 		return nil
 	}
@@ -337,6 +341,9 @@ func (a *choice) generateNext(out *Assessment) *Action {
 	reason := a.wanted()
 	if reason == "" || a.nextWaits(out) || slices.ContainsFunc(out.Problems, Problem.blocks) {
 		return nil
+	}
+	if a.isIntermediate() {
+		return a.requestAuthority(reason)
 	}
 	action := a.signerAction(GenerateNext, reason)
 	// Members that count now count until the rotation ends. Confirm them, as the configuration may have been edited

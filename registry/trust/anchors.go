@@ -40,7 +40,7 @@ func (a *proofs) neededBy(ca *pki.Certificate) []string {
 // prove the active one. No probe can tell which of the two a server has loaded. The anchor stays until a CA with
 // another key replaces the active one.
 func (a *proofs) inseparable(ca *pki.Certificate) bool {
-	active := a.d.Signer.Active
+	active := a.d.AnchorOf(a.d.Signer.Active)
 	if same(ca, active) || ca.Expired(a.now) || !interchangeable(ca, active) || !ca.NotAfter.Before(active.NotAfter) {
 		return false
 	}
@@ -66,13 +66,14 @@ func (a *proofs) waitsForStandIns(ca *pki.Certificate) []Blocker {
 // all have loaded it, else the end of its first twin. A CA that was renewed with its key and name is another anchor:
 // verifiers must load it before leaves may outlive the former one.
 func (a *proofs) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
-	until := ca.NotAfter
-	twins := a.twins(ca)
+	until := a.endOf(ca)
+	anchor := a.d.AnchorOf(ca)
+	twins := a.twins(anchor)
 	if len(twins) == 0 || len(a.waitsForTrust(a.verifiers[leaf], ca)) == 0 {
 		return until
 	}
 	for _, twin := range twins {
-		if interchangeable(ca, twin) && twin.NotAfter.Before(until) {
+		if interchangeable(anchor, twin) && twin.NotAfter.Before(until) {
 			until = twin.NotAfter
 		}
 	}
@@ -105,16 +106,19 @@ func (a *proofs) anchorsBeside(l *Leaf) []*pki.Certificate {
 	return want
 }
 
-// renewedWithItsKey returns the anchor that a probe cannot tell from the active CA, nil if there is none.
+// renewedWithItsKey returns the anchor that a probe cannot tell from the active CA, nil if there is none. No rotation of
+// the active CA would change that for its root.
 func (a *proofs) renewedWithItsKey() *pki.Certificate {
-	if i := slices.IndexFunc(a.d.Bundle.Anchors, a.inseparable); i >= 0 {
+	renewed := func(ca *pki.Certificate) bool { return sameKey(ca, a.d.Signer.Active) && a.inseparable(ca) }
+	if i := slices.IndexFunc(a.d.Bundle.Anchors, renewed); i >= 0 {
 		return a.d.Bundle.Anchors[i]
 	}
 	return nil
 }
 
-// withoutAnchor returns, as blockers, the leaves whose Secrets lack an anchor that they must have.
+// withoutAnchor returns, as blockers, the leaves whose Secrets lack the anchor of a CA that they must have.
 func (a *proofs) withoutAnchor(ca *pki.Certificate) []Blocker {
+	ca = a.d.AnchorOf(ca)
 	if known, ok := a.bare[ca.Fingerprint]; ok {
 		return known
 	}
@@ -141,7 +145,7 @@ func (a *roster) bareOf(ca *pki.Certificate) []Blocker {
 // lacksAnchor reports whether the Secret of a leaf lacks an anchor that it must have. A Secret that cannot be written
 // holds up next alone: what is in use must not wait for it.
 func (a *roster) lacksAnchor(l *Leaf, ca *pki.Certificate) bool {
-	must := a.copiesAnchors(l) || same(ca, a.d.Signer.Next) && a.hasAnchors(l)
+	must := a.copiesAnchors(l) || a.isOnlyNexts(ca) && a.hasAnchors(l)
 	return must && !slices.ContainsFunc(l.Anchors, ca.Equal)
 }
 

@@ -185,6 +185,12 @@ const (
 	GenerateActive ActionKind = "GenerateActive"
 	// GenerateNext makes a CA in the slot next and clears a rotation request.
 	GenerateNext ActionKind = "GenerateNext"
+	// RequestAuthority makes a key, and a request that its certificate be signed outside. It clears a rotation request.
+	RequestAuthority ActionKind = "RequestAuthority"
+	// InstallNext moves that key into the slot next, with the Certificates of the Request.
+	InstallNext ActionKind = "InstallNext"
+	// DropRequest destroys that key on an abort.
+	DropRequest ActionKind = "DropRequest"
 	// PublishAnchors writes Anchors to the bundle; it only ever adds.
 	PublishAnchors ActionKind = "PublishAnchors"
 	// IssueLeaf signs a new pair for the leaf Object with the CA Authority and clears a rotation request.
@@ -234,11 +240,11 @@ type Action struct {
 	Object string
 	// ResourceVersion that the decision is based on, "" if this action creates the object.
 	ResourceVersion string
-	// Profile of the certificate to make (GenerateActive, GenerateNext, IssueLeaf).
+	// Profile of the certificate to make (GenerateActive, GenerateNext, RequestAuthority, IssueLeaf).
 	Profile pki.Profile
 	// From is what is taken (GenerateActive, GenerateNext, IssueLeaf), nil if it is made.
 	From *Issued
-	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
+	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted or installed (Promote, InstallNext).
 	Authority pki.Fingerprint
 	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors). The trust stores are
 	// made of them, also for WriteTrustStores and WriteKeystores.
@@ -249,7 +255,7 @@ type Action struct {
 	Keystores []Keystore
 	// Roster to write (RecordRoster).
 	Roster *Roster
-	// Request that is answered (ClearRequest). Its record is deleted if it still has that UID.
+	// Request that is answered (ClearRequest, InstallNext). ClearRequest deletes its record if it still has that UID.
 	Request *Request
 	// Evidence to drop (DropEvidence). Its record is deleted if it still has that UID and resource version.
 	Evidence *EvidenceRecord

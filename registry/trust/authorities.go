@@ -30,7 +30,7 @@ func (a *facts) twins(ca *pki.Certificate) []*pki.Certificate {
 func (a *facts) standIns(ca *pki.Certificate, leaf string) []*pki.Certificate {
 	c := a.leaves[leaf].Certificate
 	return slices.DeleteFunc(a.twins(ca), func(twin *pki.Certificate) bool {
-		return !c.AcceptedBy(twin, a.d.Verifiers) || c.NotAfter.After(twin.NotAfter)
+		return !a.chains(a.leaves[leaf], twin) || c.NotAfter.After(twin.NotAfter)
 	})
 }
 
@@ -47,7 +47,8 @@ func interchangeable(a, b *pki.Certificate) bool {
 // olderThanTwin reports whether a leaf proves nothing about a CA, as it was issued before the CA was renewed with the
 // same key.
 func (a *facts) olderThanTwin(l *Leaf, ca *pki.Certificate) bool {
-	return len(a.twins(ca)) > 0 && l.issuedAt().Before(a.published[ca.Fingerprint])
+	anchor := a.d.AnchorOf(ca)
+	return len(a.twins(anchor)) > 0 && l.issuedAt().Before(a.published[anchor.Fingerprint])
 }
 
 // wasActive tells a former active CA from one that was dropped before its promotion: the latter is younger than the
@@ -59,7 +60,7 @@ func (a *facts) wasActive(previous *pki.Certificate) bool {
 
 // established reports whether a CA may sign without further evidence; see the package comment.
 func (a *facts) established(ca *pki.Certificate) bool {
-	if !a.inBundle[ca.Fingerprint] {
+	if !a.anchored(ca) {
 		return false
 	}
 	switch a.slot(ca) {
@@ -90,7 +91,7 @@ func (a *facts) replaces() bool {
 		return true
 	}
 	return slices.ContainsFunc(a.d.Signer.Previous, func(ca *pki.Certificate) bool {
-		return ca.ValidAt(a.now) && a.inBundle[ca.Fingerprint] && a.wasActive(ca)
+		return ca.ValidAt(a.now) && a.anchored(ca) && a.wasActive(ca)
 	})
 }
 
@@ -188,6 +189,11 @@ type misfit struct {
 	err  error
 }
 
+// refusal is the text about a misfit where a CA is refused for it.
+func (m misfit) refusal(ca *pki.Certificate) string {
+	return fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, secret(m.leaf), m.err)
+}
+
 // misfitsOf returns the leaves that a CA cannot sign, ordered. The check of a restricted CA costs a signature for
 // each leaf.
 func misfitsOf(d *Domain, ca *pki.Certificate) []misfit {
@@ -197,7 +203,11 @@ func misfitsOf(d *Domain, ca *pki.Certificate) []misfit {
 		if l.Unnamed {
 			continue
 		}
-		if err := ca.CheckLeaf(l.Policy.Profile, d.Verifiers); err != nil {
+		err := pathMisfit(d, ca, &l.Policy.Profile)
+		if err == nil {
+			err = ca.CheckLeaf(l.Policy.Profile, d.Verifiers)
+		}
+		if err != nil {
 			out = append(out, misfit{l.Name, err})
 		}
 	}

@@ -37,13 +37,14 @@ func (a *decision) blockers(out *Assessment, turn *turn) []Blocker {
 	for i := range out.Leaves {
 		all = append(all, out.Leaves[i].Waiting...)
 	}
-	if out.InFlight() || a.wanted() != "" {
+	if out.InFlight() || a.wanted() != "" || s.Request != nil {
 		for _, p := range out.Problems {
 			if p.blocks() {
 				all = append(all, Blocker{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message})
 			}
 		}
 	}
+	all = append(all, a.authorityAwaited()...)
 	if turn.waiting > 0 && len(turn.actions) == 0 {
 		all = append(all, Blocker{
 			Object: secret(s.Name), Reason: ReasonPaced,
@@ -126,6 +127,7 @@ func (a *decision) problems() []Problem {
 			add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
 		}
 	}
+	add(a.rootUnknown())
 	add(a.jumpProblem())
 	add(d.Bundle.Problem)
 	add(unreadProblem(d.Bundle.Ref(), d.Bundle.Unread))

@@ -68,7 +68,7 @@ func (a *decision) assessLeaves() (out []LeafAssessment, due []Action) {
 				la.Due = a.due(&l.Object, l.Certificate, l.Policy)
 			}
 			la.Usable = l.Problem == nil && l.Certificate.ValidAt(a.now) &&
-				la.SignedBy != nil && a.inBundle[la.SignedBy.Fingerprint]
+				la.SignedBy != nil && a.anchored(la.SignedBy)
 		}
 		la.Unnamed = l.Unnamed
 		issue, waiting := a.issue(l)
@@ -176,7 +176,7 @@ func (a *proofs) unproven() bool {
 	if a.valid == 0 || a.borneBy(s.Active) > 0 {
 		return false
 	}
-	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForAll(s.Active)) > 0
+	return !a.anchored(s.Active) || len(a.waitsForAll(s.Active)) > 0
 }
 
 // stageSince derives when a stage began from the certificates, zero where they do not tell.

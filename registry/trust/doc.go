@@ -28,7 +28,9 @@
 //   - a stage is derived from certificate bytes each time. Annotations are a cache and a request channel;
 //   - an established CA may sign without further evidence. It is the active CA, its anchor is in the bundle, and its
 //     leaves cut no member off: every live leaf chains to it already, or the domain rotates away from it;
-//   - any other CA may sign a leaf only if every member that verifies the leaf shows evidence;
+//   - any other CA may sign a leaf only if every member that verifies the leaf shows evidence of its anchor: the CA
+//     itself, or the root of an intermediate (chains.go);
+//   - the next CA of an intermediate is signed outside (install.go);
 //   - an anchor leaves the bundle only when no live leaf can chain to it: none in a Secret, and none that a holder
 //     might still present;
 //   - the members that count are recorded before a key is made (record.go), and none stops counting by not being

@@ -165,7 +165,11 @@ type Signer struct {
 	Next *pki.Certificate
 	// Previous were replaced, newest first. Their keys are kept until nothing needs them.
 	Previous []*pki.Certificate
-	Policy   Policy
+	// Issuers are the CAs above those of the slots, as far as the Secret holds them (chains.go).
+	Issuers []*pki.Certificate
+	// Request is for a CA whose key the Secret holds already, nil if there is none (install.go).
+	Request *pki.AuthorityRequest
+	Policy  Policy
 	// Issued is the CA that Domain.Issuer signs with, nil if it signs with the one in this Secret. Otherwise this Secret
 	// has certificates without keys.
 	Issued *Issued
@@ -460,6 +464,8 @@ type RequestKind string
 const (
 	RequestRotate RequestKind = "Rotate"
 	RequestAbort  RequestKind = "Abort"
+	// RequestInstall hands over the CA that a signer has requested.
+	RequestInstall RequestKind = "Install"
 )
 
 // Request is a user's request. It is answered once: the write that answers it names it on the Secret
@@ -476,6 +482,8 @@ type Request struct {
 	Reason string
 	// Compromised says that the key must not be trusted any longer than needed.
 	Compromised bool
+	// Certificates are a CA and its issuers (RequestInstall).
+	Certificates []*pki.Certificate
 }
 
 // Waiver is an operator's decision to let one rotation continue without the evidence of one member. It replaces

@@ -131,6 +131,7 @@ func (a *facts) collectAuthorities() {
 	}
 	add(&a.authorities, a.d.Signer.slots()...)
 	add(&a.authorities, a.d.Bundle.Anchors...)
+	add(&a.authorities, a.d.Signer.Issuers...)
 	for i := range a.d.Leaves {
 		add(&a.claimed, a.d.Leaves[i].Authorities...)
 	}
@@ -175,7 +176,7 @@ func (a *facts) signerAmong(c *pki.Certificate, authorities []*pki.Certificate) 
 	return twin
 }
 
-// slot of a CA in the domain.
+// slot of a CA in the domain. A root has that of the newest CA in use below it.
 func (a *facts) slot(ca *pki.Certificate) Slot {
 	s := &a.d.Signer
 	switch {
@@ -188,6 +189,15 @@ func (a *facts) slot(ca *pki.Certificate) Slot {
 		if same(ca, p) {
 			return SlotPrevious
 		}
+	}
+	if a.isRoot(ca) {
+		switch {
+		case same(ca, a.d.AnchorOf(s.Active)):
+			return SlotActive
+		case same(ca, a.d.AnchorOf(s.Next)):
+			return SlotNext
+		}
+		return SlotPrevious
 	}
 	if a.isGeneration(ca) {
 		return SlotRetired
@@ -343,9 +353,10 @@ func (a *facts) unpublished() []*pki.Certificate {
 	lost := len(a.d.Bundle.Anchors) == 0
 	var want []*pki.Certificate
 	add := func(ca *pki.Certificate) {
-		known := func(c *pki.Certificate) bool { return same(c, ca) }
-		if ca != nil && !a.inBundle[ca.Fingerprint] && !slices.ContainsFunc(want, known) {
-			want = append(want, ca)
+		anchor := a.d.AnchorOf(ca)
+		known := func(c *pki.Certificate) bool { return same(c, anchor) }
+		if anchor != nil && !a.inBundle[anchor.Fingerprint] && !slices.ContainsFunc(want, known) {
+			want = append(want, anchor)
 		}
 	}
 	for _, ca := range s.Previous {

@@ -173,7 +173,7 @@ func JudgeRecord(name, kind string) Violation {
 		Invariant: ContentDecides, Object: string(RecordKind) + "/" + name,
 		Message: "a record says what certrotation was asked for and has seen, so only certrotation writes it",
 		SafeWay: map[string]string{
-			"Request":  "ask with kubectl certrotation rotate, or with kubectl certrotation abort",
+			"Request":  "ask with kubectl certrotation rotate, abort or install-ca",
 			"Waiver":   "decide with kubectl certrotation waive",
 			"Evidence": "report what a process has loaded with kubectl certrotation acknowledge",
 			"Roster":   "who is gone leaves the roster by itself; who need not be waited for is waived with kubectl certrotation waive",

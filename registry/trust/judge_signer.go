@@ -57,9 +57,14 @@ func (j *judge) judgeSigner() {
 	for _, ca := range []*pki.Certificate{s.Active, s.Next} {
 		if ca != nil && !slices.ContainsFunc(j.before.authorities, ca.Equal) {
 			j.judgeSubject(object, ca)
+			if anchor := j.after.AnchorOf(ca); !same(anchor, ca) {
+				j.judgeSubject(object, anchor)
+			}
 			j.judgeFitness(object, ca)
 		}
 	}
+	j.judgeIssuers(old, s)
+	j.judgeRequest(old, s)
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)
@@ -97,14 +102,11 @@ func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
 
 // judgeFitness refuses a CA whose signature on some leaf verifiers would not accept.
 func (j *judge) judgeFitness(object string, ca *pki.Certificate) {
-	misfits := j.before.misfitsOf(ca)
+	misfits := misfitsOf(j.after, ca)
 	if len(misfits) == 0 {
 		return
 	}
-	leaf := secret(misfits[0].leaf)
-	j.refuse(TrustBeforeUse, object, []string{leaf},
-		fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, leaf, misfits[0].err),
-		"use a CA that may sign all leaves of the trust domain")
+	j.refuse(TrustBeforeUse, object, []string{secret(misfits[0].leaf)}, misfits[0].refusal(ca), "use a CA that may sign all leaves of the trust domain")
 }
 
 // judgeActive refuses an active CA that its verifiers have not loaded.
@@ -126,9 +128,11 @@ func (j *judge) judgeActive(old, s *Signer) {
 		// A recovery re-signs the CA with the same key and name: verifiers of either accept the leaves of both.
 		return
 	}
-	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
+	// The edit may add the issuers of the CA.
+	anchor := j.after.AnchorOf(s.Active)
+	blockers := j.before.waitsForTrust(j.before.parties, anchor)
 	everybodyUsesIt := j.before.valid > 0 && j.before.borneBy(s.Active) == j.before.valid
-	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
+	if j.before.anchored(anchor) && (len(blockers) == 0 || everybodyUsesIt) {
 		return
 	}
 	j.refuse(TrustBeforeUse, object, untrustingNames(blockers),

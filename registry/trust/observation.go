@@ -119,8 +119,9 @@ func (a *proofs) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
 // without reports whether an observation shows a process that trusts CAs, and not this one.
 func (a *proofs) without(p *Party, o *Observation, ca *pki.Certificate) bool {
 	lists := len(o.TrustedSubjects) > 0 || (!p.Kind.ByHandshake() && len(o.Trusts) > 0)
-	return p.Kind.observed() && o.Failure == "" && lists &&
-		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
+	return p.Kind.observed() && o.Failure == "" && lists && !slices.ContainsFunc(a.anchorsFor(ca), func(anchor *pki.Certificate) bool {
+		return slices.Contains(o.Trusts, anchor.Fingerprint) || slices.Contains(o.TrustedSubjects, anchor.SubjectHash) || a.trustsTwin(o, anchor)
+	})
 }
 
 // trustsTwin reports whether a process has loaded a CA that verifiers cannot tell from ca, expired or not. Such a

@@ -64,6 +64,9 @@ func PlanRotation(d *Domain, target string, now time.Time) (*Plan, error) {
 		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
 			"a rotation of trust domain %s is in flight (stage %s); wait until it is Stable, or abort it", d.Name, stage)}
 	}
+	if a.awaitsAuthority() {
+		return nil, &Refusal{Invariant: OneRotation, Message: a.authorityAwaitedText()}
+	}
 	if d.Signer.Active == nil || d.Signer.Problem != nil || d.Bundle.Problem != nil {
 		return nil, &Refusal{Invariant: ContentDecides, Message: secret(d.Signer.Name) + " or its bundle cannot be used; repair them first"}
 	}
@@ -106,13 +109,22 @@ func (a *decision) planSigner() *Plan {
 	if d.Issuer != "" {
 		issued = "have " + d.Issuer + " issue a new pair, signed by the new CA, and take it"
 	}
-	add(Distributing, GenerateNext, signer, nil, made)
+	both, former := "the old and the new CA", "the old CA"
+	if a.isIntermediate() {
+		both, former = "the roots of the old and the new CA, if they differ", "the old root, if it differs"
+		if !a.awaitsAuthority() {
+			add(Stable, RequestAuthority, signer, nil, "make a key, and a request for "+d.Signer.Active.Issuer+" to sign")
+		}
+		add(Distributing, InstallNext, signer, nil, "take the new CA, that cannot sign yet, from `kubectl certrotation install-ca`")
+	} else {
+		add(Distributing, GenerateNext, signer, nil, made)
+	}
 	for i := range d.Leaves {
 		if a.copiesAnchors(&d.Leaves[i]) {
-			add(Distributing, UpdateLeafAnchors, secret(d.Leaves[i].Name), nil, "have the old and the new CA under ca.crt")
+			add(Distributing, UpdateLeafAnchors, secret(d.Leaves[i].Name), nil, "have "+both+" under ca.crt")
 		}
 	}
-	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA"+a.restarted())
+	add(Distributing, PublishAnchors, bundle, nil, "trust "+both+a.restarted())
 	issue := func(name string) {
 		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), issued)
 	}
@@ -126,7 +138,7 @@ func (a *decision) planSigner() *Plan {
 			issue(name)
 		}
 	}
-	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
+	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting "+former)
 	for i := range d.Leaves {
 		if l := &d.Leaves[i]; a.copiesAnchors(l) || !l.Unnamed && unwritable("", &l.Object) == nil {
 			add(Retiring, UpdateLeafAnchors, secret(l.Name), nil, "have the new CA alone under ca.crt")
@@ -305,6 +317,10 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	a := decide(d, now)
 	s := &d.Signer
 	switch {
+	case a.awaitsAuthority():
+		return finish(&Plan{Target: s.Name, Steps: []Step{{
+			Stage: a.stage, Action: DropRequest, Object: secret(s.Name), Message: "destroy the key for which a CA was requested",
+		}}}), nil
 	case s.Next == nil:
 		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
 			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage)}
@@ -322,7 +338,7 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	}
 	steps := []Step{{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "sign with the old CA only"}, retire}
 	for i := range d.Leaves {
-		if l := &d.Leaves[i]; slices.ContainsFunc(l.Anchors, s.Next.Equal) {
+		if l := &d.Leaves[i]; a.isOnlyNexts(a.d.AnchorOf(s.Next)) && slices.ContainsFunc(l.Anchors, a.d.AnchorOf(s.Next).Equal) {
 			steps = append(steps, Step{Stage: Retiring, Action: UpdateLeafAnchors, Object: secret(l.Name), Message: "have the old CA alone under ca.crt"})
 		}
 	}

@@ -46,6 +46,8 @@ const (
 	ReasonKeystorePassword Reason = "KeystorePassword"
 	// ReasonChosenTwice is a pod that two relying parties select to verify the same leaf.
 	ReasonChosenTwice Reason = "ChosenTwice"
+	// ReasonRootUnknown is an intermediate that is an anchor itself.
+	ReasonRootUnknown Reason = "RootUnknown"
 )
 
 // Reasons of blockers.
@@ -70,6 +72,8 @@ const (
 	// ReasonUnfitSigner is a CA whose own extensions make verifiers refuse a leaf that it would sign.
 	ReasonUnfitSigner  Reason = "UnfitSigner"
 	ReasonWriteRefused Reason = "WriteRefused"
+	// ReasonAuthorityRequested is a signer whose next CA is signed outside.
+	ReasonAuthorityRequested Reason = "AuthorityRequested"
 	// ReasonRestartHeld is a workload whose pods must restart and do not; registry/restart says why.
 	ReasonRestartHeld Reason = "RestartHeld"
 )
@@ -92,7 +96,7 @@ func (p *Problem) String() string { return About(p.Object, p.Message) }
 func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
-		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock, ReasonKeystorePassword:
+		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped, ReasonUnreadBlock, ReasonKeystorePassword, ReasonRootUnknown:
 		return false
 	default:
 		return true

@@ -96,6 +96,20 @@ func (a *proofs) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	if a.waiver(p, m) != nil && !a.seenWithout(p, m, ca) {
 		return proven
 	}
+	var first proof
+	for i, anchor := range a.anchorsFor(ca) {
+		loaded := a.trustsAnchor(p, m, anchor)
+		if loaded.proven {
+			return loaded
+		}
+		if i == 0 {
+			first = loaded
+		}
+	}
+	return first
+}
+
+func (a *proofs) trustsAnchor(p *Party, m *Member, ca *pki.Certificate) proof {
 	if !p.Kind.Known() {
 		return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
 	}
@@ -154,7 +168,7 @@ func (a *proofs) waitsFor(p *Party, since time.Time, text, rest string) proof {
 func (a *proofs) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) proof {
 	for _, name := range m.Holds {
 		l := a.leaves[name]
-		if l == nil || l.Certificate == nil || !l.Certificate.SignedBy(ca) {
+		if l == nil || l.Certificate == nil || !l.Certificate.SignedBy(ca) && !a.chains(l, ca) {
 			return proof{
 				reason:  ReasonAnchorNotLoaded,
 				message: fmt.Sprintf("still holds Secret/%s, which is not signed by %s", name, ca.Subject),

@@ -153,7 +153,7 @@ func (a *facts) rotatedTo(from *pki.Certificate) *pki.Certificate {
 	}
 	var to *pki.Certificate
 	for _, ca := range slices.Concat(s.Previous, a.earlier()) {
-		if !sameKey(ca, s.Active) && !a.wasActive(ca) && (to == nil || ca.NotBefore.After(to.NotBefore)) {
+		if !a.isRoot(ca) && !sameKey(ca, s.Active) && !a.wasActive(ca) && (to == nil || ca.NotBefore.After(to.NotBefore)) {
 			to = ca
 		}
 	}
@@ -170,7 +170,7 @@ func (a *facts) rotatedFrom() *pki.Certificate {
 		return from
 	}
 	for _, ca := range slices.Concat(s.Previous, a.earlier()) {
-		if !sameKey(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || from == nil || ca.NotBefore.After(from.NotBefore)) {
+		if !a.isRoot(ca) && !sameKey(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || from == nil || ca.NotBefore.After(from.NotBefore)) {
 			from = ca
 		}
 	}

@@ -13,10 +13,10 @@ import (
 
 // maySign reports whether a CA may sign a leaf (TrustBeforeUse), and the blockers.
 func (a *decision) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
-	if !a.inBundle[ca.Fingerprint] {
+	if !a.anchored(ca) {
 		return false, []Blocker{{
 			Object: a.d.Bundle.Ref(), Reason: ReasonAnchorNotLoaded,
-			Message: "the bundle does not hold " + ca.Subject + " yet",
+			Message: "the bundle does not hold " + a.d.AnchorOf(ca).Subject + " yet",
 		}}
 	}
 	if unfit := a.unfitFor(ca, leaf); len(unfit) > 0 {
@@ -169,7 +169,7 @@ func (a *decision) wants(l *Leaf, best *pki.Certificate) string {
 		return fmt.Sprintf("it is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
 	case a.rotationRequested(&l.Object):
 		return "its rotation was requested" + a.requestText(&l.Object)
-	case l.Issued == nil && !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
+	case l.Issued == nil && !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || a.endOf(best).After(c.NotAfter)):
 		return dueSince(a.due(&l.Object, c, l.Policy))
 	}
 	if ca := a.signers[l.Name]; ca != nil && !c.Identifies(ca, a.d.Verifiers) {

@@ -22,12 +22,12 @@ var steps = []struct {
 	{"input and result", []string{
 		"doc.go", "domain.go", "keystores.go", "kinds.go", "party.go", "pods.go", "assessment.go", "problem.go", "metadata.go", "consent.go",
 	}},
-	{"facts", []string{"facts.go", "names.go", "authorities.go", "clock.go", "requests.go", "renewal.go", "issued.go"}},
+	{"facts", []string{"facts.go", "chains.go", "names.go", "authorities.go", "clock.go", "requests.go", "renewal.go", "issued.go"}},
 	{"roster", []string{"roster.go", "record.go"}},
 	{"proofs", []string{"proofs.go", "observation.go", "delivery.go", "anchors.go"}},
-	{"decision", []string{"decision.go", "blockers.go", "signing.go", "taking.go", "actions.go", "writes.go", "plan.go"}},
+	{"decision", []string{"decision.go", "blockers.go", "signing.go", "taking.go", "actions.go", "writes.go", "install.go", "plan.go"}},
 	{"entry points", []string{
-		"workload.go", "reports.go", "copies.go", "aggregate.go", "judge.go", "judge_leaf.go", "judge_signer.go", "judge_unread.go", "judge_keys.go",
+		"workload.go", "reports.go", "copies.go", "aggregate.go", "judge.go", "judge_leaf.go", "judge_signer.go", "judge_issuers.go", "plan_install.go", "judge_unread.go", "judge_keys.go",
 		"judge_bundle.go", "judge_configuration.go", "judge_members.go",
 	}},
 }

@@ -27,6 +27,8 @@ type world struct {
 	former func(*Domain)
 	// beside is set if leaves have anchors in ca.crt, by which their holders verify.
 	beside bool
+	// requested is the key of the CA that the signer has requested.
+	requested []byte
 	// requests is how many requests were made.
 	requests int
 	// done are the kinds and objects of the performed actions, in order.
@@ -174,6 +176,12 @@ func (w *world) perform(action *Action) {
 		record(&s.Object, MetadataOfSigner(w.d.Name, s.Active, s.Policy))
 	case GenerateNext:
 		s.Present, s.Next = true, w.authority(action.Profile)
+	case RequestAuthority:
+		w.ask(action.Profile)
+	case InstallNext:
+		w.take(action.Request)
+	case DropRequest:
+		s.Request = nil
 	case PublishAnchors, RetireAnchors, WriteTrustStores:
 		b.Present, b.Anchors = true, action.Anchors
 		if len(action.Stores)+len(b.StoreDigests) > 0 {

@@ -191,7 +191,11 @@ func (a *decision) answer(r *Request, stage Stage) string {
 		return "it was answered"
 	case a.d.WrittenBy != "" && r.Kind == RequestRotate && Newest(a.d) != r.Newest:
 		return a.d.WrittenBy + " has made another one since"
-	case r.Kind == RequestAbort && s.Next == nil:
+	case r.Kind == RequestInstall:
+		return a.answerInstall(r)
+	case r.Kind == RequestRotate && object == &s.Object && a.awaitsAuthority():
+		return "a rotation waits for its CA already"
+	case r.Kind == RequestAbort && s.Next == nil && s.Request == nil:
 		return "there is nothing to abort in the stage " + string(stage)
 	}
 	return ""

@@ -153,8 +153,8 @@ func (s *Server) ForgetActions() {
 	s.actions = nil
 }
 
-// Answer makes a resource, or a subresource such as "pods/eviction", answer creations by a function and store
-// nothing.
+// Answer makes a resource, or a subresource such as "pods/eviction", answer creations by a function and store nothing.
+// A subresource answers reads so too.
 func (s *Server) Answer(resource string, by func(*Request) (runtime.Object, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *Server) answerOf(r *Request) func(*Request) (runtime.Object, error) {
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}
-	if r.Verb != "create" {
+	if r.Verb != "create" && (r.Verb != "get" || r.Subresource == "") {
 		return nil
 	}
 	return s.answers[resource]

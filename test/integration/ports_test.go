@@ -287,7 +287,7 @@ func (d *demo) as(t *testing.T, user string, groups ...string) versioned.Interfa
 func testNobodyWritesRecords(t *testing.T, d *demo) {
 	users := []string{}
 	for _, role := range []string{
-		"view", "edit", "admin", "certrotation-viewer", "certrotation-operator", "certrotation-waiver", "certrotation-relying-party", "certrotation-configuration-editor",
+		"view", "edit", "admin", "certrotation-viewer", "certrotation-operator", "certrotation-waiver", "certrotation-ca-installer", "certrotation-relying-party", "certrotation-configuration-editor",
 	} {
 		user := "has-" + role
 		bind(t, d, user, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role})

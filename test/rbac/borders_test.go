@@ -314,6 +314,9 @@ func TestEditConfiguresNoPKI(t *testing.T) {
 			if slices.Contains(rule.Resources, "certificaterotations/waive") && (isUsers || len(role.Rules) > 1) {
 				t.Errorf("%s has the right to waive with others", role.Name)
 			}
+			if slices.Contains(rule.Resources, "certificaterotations/install") && (isUsers || len(role.Rules) > 1) {
+				t.Errorf("%s has the right to install a CA with others", role.Name)
+			}
 			if slices.Contains(rule.Resources, "rotationconfigurations") {
 				seen++
 			}

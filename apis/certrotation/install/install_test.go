@@ -21,8 +21,8 @@ import (
 
 func servedKinds() []string {
 	return []string{
-		"AbortRequest", "Acknowledgement", "BundleStatus", "BundleStatusList", "CertificateRotation",
-		"CertificateRotationList", "RotationPlan", "RotationRequest",
+		"AbortRequest", "Acknowledgement", "AuthorityInstallation", "BundleStatus", "BundleStatusList", "CertificateRotation",
+		"CertificateRotationList", "RotationPlan", "RotationRequest", "SigningRequest",
 	}
 }
 

@@ -44,6 +44,8 @@ const (
 // +genclient:method=Abort,verb=create,subresource=abort,input=AbortRequest,result=RotationPlan
 // +genclient:method=Acknowledge,verb=create,subresource=acknowledge,input=Acknowledgement,result=Acknowledgement
 // +genclient:method=Waive,verb=create,subresource=waive,input=Waiver,result=Waiver
+// +genclient:method=GetSigningRequest,verb=get,subresource=csr,result=SigningRequest
+// +genclient:method=Install,verb=create,subresource=install,input=AuthorityInstallation,result=RotationPlan
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // CertificateRotation is the live state of one certificate Secret. It is computed from that Secret, has its name, and
@@ -309,6 +311,30 @@ type RotationRequest struct {
 type AbortRequest struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// reason is recorded with the request. At most 256 characters.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SigningRequest is the content of the subresource csr of a signer: the request for its next CA.
+type SigningRequest struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// request is a PEM CERTIFICATE REQUEST. It holds no private key.
+	Request string `json:"request"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AuthorityInstallation is the body of the subresource install of a signer.
+type AuthorityInstallation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// certificates are the CA that the signer has requested and its issuers up to the self-signed root, as PEM, in any
+	// order.
+	Certificates string `json:"certificates"`
 	// reason is recorded with the request. At most 256 characters.
 	// +optional
 	Reason string `json:"reason,omitempty"`

@@ -24,6 +24,11 @@ func (in Anchor) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityInstallation) OpenAPIModelName() string {
+	return "dev.certrotation.v1alpha1.AuthorityInstallation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Blocker) OpenAPIModelName() string {
 	return "dev.certrotation.v1alpha1.Blocker"
 }
@@ -96,6 +101,11 @@ func (in RotationPlan) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RotationRequest) OpenAPIModelName() string {
 	return "dev.certrotation.v1alpha1.RotationRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SigningRequest) OpenAPIModelName() string {
+	return "dev.certrotation.v1alpha1.SigningRequest"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

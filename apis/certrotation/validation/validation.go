@@ -22,6 +22,8 @@ const (
 	// maxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves.
 	// A longer report could fill the record of the evidence.
 	maxFingerprints = 256
+	// maxCertificates bounds the PEM of a CA and its issuers, in bytes, as their record does.
+	maxCertificates = 256 << 10
 	// maxInstanceLength bounds the name of a process, in characters.
 	maxInstanceLength = 253
 
@@ -36,6 +38,19 @@ func ValidateRotationRequest(request *certrotation.RotationRequest) field.ErrorL
 // ValidateAbortRequest validates the body of the subresource abort.
 func ValidateAbortRequest(request *certrotation.AbortRequest) field.ErrorList {
 	return validateReason(request.Reason, field.NewPath("reason"))
+}
+
+// ValidateAuthorityInstallation validates the body of the subresource install. Package registry/trust checks the content.
+func ValidateAuthorityInstallation(request *certrotation.AuthorityInstallation) field.ErrorList {
+	errs := validateReason(request.Reason, field.NewPath("reason"))
+	path := field.NewPath("certificates")
+	switch {
+	case request.Certificates == "":
+		errs = append(errs, field.Required(path, "the PEM of the CA that the signer has requested, and of its issuers"))
+	case len(request.Certificates) > maxCertificates:
+		errs = append(errs, field.TooLong(path, "", maxCertificates))
+	}
+	return errs
 }
 
 // ValidateAcknowledgement validates the body of the subresource acknowledge. An empty list of trusted anchors is

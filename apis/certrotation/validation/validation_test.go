@@ -44,6 +44,10 @@ func TestValidateReasons(t *testing.T) {
 			if diff := cmp.Diff(tc.want, summary(abort)); diff != "" {
 				t.Errorf("abort (-want +got):\n%s", diff)
 			}
+			install := ValidateAuthorityInstallation(&certrotation.AuthorityInstallation{Reason: tc.reason, Certificates: "x"})
+			if diff := cmp.Diff(tc.want, summary(install)); diff != "" {
+				t.Errorf("install (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

@@ -65,7 +65,7 @@ type RotationRecordSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=600
 	Subject string `json:"subject,omitempty"`
-	// request for a rotation, or to abort one. It is identified by the UID of the record.
+	// request for a rotation, to abort one, or to install a CA. It is identified by the UID of the record.
 	// +optional
 	Request *RecordedRequest `json:"request,omitempty"`
 	// roster of the trust domain.
@@ -86,13 +86,14 @@ type RotationRecordSpec struct {
 }
 
 // RequestKind is what a user requests.
-// +kubebuilder:validation:Enum=Rotate;Abort
+// +kubebuilder:validation:Enum=Rotate;Abort;Install
 type RequestKind string
 
 // Request kinds.
 const (
-	RequestRotate RequestKind = "Rotate"
-	RequestAbort  RequestKind = "Abort"
+	RequestRotate  RequestKind = "Rotate"
+	RequestAbort   RequestKind = "Abort"
+	RequestInstall RequestKind = "Install"
 )
 
 // RecordedRequest is a request of a user.
@@ -114,6 +115,10 @@ type RecordedRequest struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Newest string `json:"newest,omitempty"`
+	// certificates are the CA that a signer has requested, and its issuers, as PEM (kind Install).
+	// +optional
+	// +kubebuilder:validation:MaxLength=262144
+	Certificates string `json:"certificates,omitempty"`
 	// requestedBy is the user who made the request.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -80,7 +80,7 @@ func NewCommand(config Config) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("namespace", p.completesNamespaces())
 	root.AddCommand(
 		p.newDoctor(), p.newStatus(), p.newTree(), p.newReport(), p.newHistory(), p.newPlan(), p.newRotate(), p.newWait(),
-		p.newAbort(), p.newAcknowledge(), p.newWaive(),
+		p.newAbort(), p.newCSR(), p.newInstallCA(), p.newAcknowledge(), p.newWaive(),
 		p.newAdopt(), p.newRelease(), p.newOperate(), p.newContentHash(),
 		p.newCheck(), p.newVersion(),
 	)

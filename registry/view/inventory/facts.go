@@ -38,6 +38,9 @@ type Secret struct {
 	Active Pair
 	// Next and Previous are the other slots of a signer. Previous has one certificate for each previous CA.
 	Next, Previous Pair
+	// Request is for a CA whose key a signer holds already, nil if there is none. RequestFault is what is wrong with it.
+	Request      *pki.AuthorityRequest
+	RequestFault *Fault
 	// Authorities are all certificates under ca.crt, CAs or not.
 	Authorities pki.Anchors
 	// AuthoritiesFault is what is wrong with ca.crt; an empty value is fine.

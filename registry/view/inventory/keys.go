@@ -19,6 +19,12 @@ const (
 	PreviousKeyKey  = "previous-tls.key"
 )
 
+// Keys of a signer Secret for a key that waits for its certificate, and the request for it.
+const (
+	RequestKeyKey = "next-request.key"
+	RequestCSRKey = "next-request.csr"
+)
+
 // AuthorityKey is the key of a leaf Secret for the certificate of its signer. The leaf's own pair is in the active
 // slot.
 const AuthorityKey = corev1.ServiceAccountRootCAKey

@@ -97,6 +97,7 @@ func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 	out.Active = first(secret.Active.Certificates)
 	out.Next = first(secret.Next.Certificates)
 	out.Previous = secret.Previous.Certificates
+	out.Issuers = issuersIn(secret)
 	slots := []struct {
 		slot trust.Slot
 		pair *Pair
@@ -118,6 +119,11 @@ func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 		if out.Problem = slotProblem(cfg.SecretName, s.slot, &pair, s.cas, s.step); out.Problem != nil {
 			break
 		}
+	}
+	out.Request = secret.Request
+	if fault := secret.RequestFault; fault != nil && out.Problem == nil {
+		out.Problem = problemOf(trust.SecretKind, cfg.SecretName, fault.Reason,
+			fault.Text+"; restore it, or remove "+RequestCSRKey+" and "+RequestKeyKey+" to have them made anew")
 	}
 	return out
 }

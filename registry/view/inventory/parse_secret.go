@@ -30,6 +30,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	out.Active = ActiveSlot.check(data, certs)
 	out.Next = NextSlot.check(data, certs)
 	out.Previous = PreviousSlot.check(data, certs)
+	out.Request, out.RequestFault = RequestIn(data)
 	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
 	parseKeystores(out, secret)
 	for _, value := range data {

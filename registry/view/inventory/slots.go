@@ -18,7 +18,7 @@ import (
 type Slot struct {
 	Cert, Key string
 	// several is true if the slot may hold several pairs: the certificates are concatenated, newest first, and the
-	// keys in the same order. Any other slot holds one pair, whose certificate may be followed by its chain.
+	// keys in the same order. Any other slot holds one pair, whose certificate may be followed by its issuers.
 	several bool
 	// keyless is true if the slot has certificates alone, see WithoutKeys.
 	keyless bool
@@ -54,7 +54,8 @@ func (f *Fault) Error() string { return f.Text }
 // ErrNoPair means that the Secret of a signer does not hold the pair that the decision was about.
 var ErrNoPair = errors.New("the signer does not hold this CA")
 
-// SignerPair reads the pair of the CA with that fingerprint from any slot. A slot at fault hides only itself.
+// SignerPair reads the pair of the CA with that fingerprint from any slot, with the path to its root as far as the
+// Secret holds it. A slot at fault hides only itself.
 func SignerPair(data map[string][]byte, fingerprint pki.Fingerprint) (*pki.Pair, error) {
 	missing := []error{ErrNoPair}
 	for _, slot := range SignerSlots() {
@@ -64,6 +65,7 @@ func SignerPair(data map[string][]byte, fingerprint pki.Fingerprint) (*pki.Pair,
 		}
 		for _, pair := range pairs {
 			if pair.Certificate.Fingerprint == fingerprint {
+				pair.Chain = pair.Certificate.Path(HeldIssuers(data), 0)
 				return pair, nil
 			}
 		}
@@ -133,7 +135,8 @@ func (s Slot) check(data map[string][]byte, certs *pki.Cache) Pair {
 	return Pair{Certificates: list, Fault: fault, NoKey: len(list) > 0 && blank(data[s.Key])}
 }
 
-// Put replaces the content of a slot. Without any pair it empties the slot.
+// Put replaces the content of a slot. Without any pair it empties the slot. Issuers are written behind the CA, if the
+// slot holds one pair.
 func (s Slot) Put(data map[string][]byte, pairs ...*pki.Pair) error {
 	var certs, keys []byte
 	for _, pair := range pairs {
@@ -145,7 +148,11 @@ func (s Slot) Put(data map[string][]byte, pairs ...*pki.Pair) error {
 		if err != nil {
 			return fmt.Errorf("encode the key for %s: %w", s.Cert, err)
 		}
-		certs, keys = append(certs, pair.Certificate.PEM()...), append(keys, key...)
+		text := pair.CertPEM()
+		if s.several {
+			text = pair.Certificate.PEM()
+		}
+		certs, keys = append(certs, text...), append(keys, key...)
 	}
 	if len(pairs) == 0 {
 		delete(data, s.Cert)

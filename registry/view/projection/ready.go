@@ -4,7 +4,6 @@
 package projection
 
 import (
-	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -130,7 +129,7 @@ func (r *renderer) notValidNow(c *pki.Certificate) (verdict, bool) {
 }
 
 func (r *renderer) published(ca *pki.Certificate) bool {
-	return slices.ContainsFunc(r.domain.Bundle.Anchors, ca.Equal)
+	return r.domain.Anchored(ca)
 }
 
 // issued returns the start of validity, the best approximation of when a certificate became usable.

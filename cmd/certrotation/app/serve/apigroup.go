@@ -82,6 +82,8 @@ func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 		"certificaterotations/abort":       certificaterotation.NewAbortREST(g.actions),
 		"certificaterotations/acknowledge": certificaterotation.NewAcknowledgeREST(g.actions),
 		"certificaterotations/waive":       certificaterotation.NewWaiveREST(g.actions),
+		"certificaterotations/csr":         certificaterotation.NewCSRREST(g.actions),
+		"certificaterotations/install":     certificaterotation.NewInstallREST(g.actions),
 		"bundlestatuses":                   bundlestatus.NewREST(g.bundles, g.clock),
 	}
 	if err := server.InstallAPIGroup(&info); err != nil {

@@ -25,6 +25,8 @@ type RecordedRequestApplyConfiguration struct {
 	// newest is the fingerprint of the newest CA of the trust domain at the time of the request. Empty if there was none.
 	// A newer one answers a request to another controller.
 	Newest *string `json:"newest,omitempty"`
+	// certificates are the CA that a signer has requested, and its issuers, as PEM (kind Install).
+	Certificates *string `json:"certificates,omitempty"`
 	// requestedBy is the user who made the request.
 	RequestedBy *string `json:"requestedBy,omitempty"`
 }
@@ -72,6 +74,14 @@ func (b *RecordedRequestApplyConfiguration) WithCompromised(value bool) *Recorde
 // If called multiple times, the Newest field is set to the value of the last call.
 func (b *RecordedRequestApplyConfiguration) WithNewest(value string) *RecordedRequestApplyConfiguration {
 	b.Newest = &value
+	return b
+}
+
+// WithCertificates sets the Certificates field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Certificates field is set to the value of the last call.
+func (b *RecordedRequestApplyConfiguration) WithCertificates(value string) *RecordedRequestApplyConfiguration {
+	b.Certificates = &value
 	return b
 }
 

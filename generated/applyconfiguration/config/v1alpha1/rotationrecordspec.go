@@ -20,7 +20,7 @@ type RotationRecordSpecApplyConfiguration struct {
 	Kind *configv1alpha1.RecordKind `json:"kind,omitempty"`
 	// subject is what the record is about, for display: a Secret, a member as PARTY/MEMBER, an object as Kind/name.
 	Subject *string `json:"subject,omitempty"`
-	// request for a rotation, or to abort one. It is identified by the UID of the record.
+	// request for a rotation, to abort one, or to install a CA. It is identified by the UID of the record.
 	Request *RecordedRequestApplyConfiguration `json:"request,omitempty"`
 	// roster of the trust domain.
 	Roster *RecordedRosterApplyConfiguration `json:"roster,omitempty"`

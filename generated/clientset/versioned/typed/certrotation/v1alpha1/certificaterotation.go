@@ -30,6 +30,8 @@ type CertificateRotationInterface interface {
 	Abort(ctx context.Context, certificateRotationName string, abortRequest *certrotationv1alpha1.AbortRequest, opts v1.CreateOptions) (*certrotationv1alpha1.RotationPlan, error)
 	Acknowledge(ctx context.Context, certificateRotationName string, acknowledgement *certrotationv1alpha1.Acknowledgement, opts v1.CreateOptions) (*certrotationv1alpha1.Acknowledgement, error)
 	Waive(ctx context.Context, certificateRotationName string, waiver *certrotationv1alpha1.Waiver, opts v1.CreateOptions) (*certrotationv1alpha1.Waiver, error)
+	GetSigningRequest(ctx context.Context, certificateRotationName string, options v1.GetOptions) (*certrotationv1alpha1.SigningRequest, error)
+	Install(ctx context.Context, certificateRotationName string, authorityInstallation *certrotationv1alpha1.AuthorityInstallation, opts v1.CreateOptions) (*certrotationv1alpha1.RotationPlan, error)
 
 	CertificateRotationExpansion
 }
@@ -110,6 +112,35 @@ func (c *certificateRotations) Waive(ctx context.Context, certificateRotationNam
 		SubResource("waive").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(waiver).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetSigningRequest takes name of the certificateRotation, and returns the corresponding certrotationv1alpha1.SigningRequest object, and an error if there is any.
+func (c *certificateRotations) GetSigningRequest(ctx context.Context, certificateRotationName string, options v1.GetOptions) (result *certrotationv1alpha1.SigningRequest, err error) {
+	result = &certrotationv1alpha1.SigningRequest{}
+	err = c.GetClient().Get().
+		Namespace(c.GetNamespace()).
+		Resource("certificaterotations").
+		Name(certificateRotationName).
+		SubResource("csr").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Install takes the representation of a authorityInstallation and creates it.  Returns the server's representation of the rotationPlan, and an error, if there is any.
+func (c *certificateRotations) Install(ctx context.Context, certificateRotationName string, authorityInstallation *certrotationv1alpha1.AuthorityInstallation, opts v1.CreateOptions) (result *certrotationv1alpha1.RotationPlan, err error) {
+	result = &certrotationv1alpha1.RotationPlan{}
+	err = c.GetClient().Post().
+		Namespace(c.GetNamespace()).
+		Resource("certificaterotations").
+		Name(certificateRotationName).
+		SubResource("install").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(authorityInstallation).
 		Do(ctx).
 		Into(result)
 	return

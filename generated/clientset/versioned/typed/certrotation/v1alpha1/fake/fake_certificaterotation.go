@@ -89,3 +89,27 @@ func (c *fakeCertificateRotations) Waive(ctx context.Context, certificateRotatio
 	}
 	return obj.(*v1alpha1.Waiver), err
 }
+
+// GetSigningRequest takes name of the certificateRotation, and returns the corresponding signingRequest object, and an error if there is any.
+func (c *fakeCertificateRotations) GetSigningRequest(ctx context.Context, certificateRotationName string, options v1.GetOptions) (result *v1alpha1.SigningRequest, err error) {
+	emptyResult := &v1alpha1.SigningRequest{}
+	obj, err := c.Fake.
+		Invokes(testing.NewGetSubresourceActionWithOptions(c.Resource(), c.Namespace(), "csr", certificateRotationName, options), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.SigningRequest), err
+}
+
+// Install takes the representation of a authorityInstallation and creates it.  Returns the server's representation of the rotationPlan, and an error, if there is any.
+func (c *fakeCertificateRotations) Install(ctx context.Context, certificateRotationName string, authorityInstallation *v1alpha1.AuthorityInstallation, opts v1.CreateOptions) (result *v1alpha1.RotationPlan, err error) {
+	emptyResult := &v1alpha1.RotationPlan{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), certificateRotationName, "install", c.Namespace(), authorityInstallation, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.RotationPlan), err
+}
