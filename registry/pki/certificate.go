@@ -51,9 +51,13 @@ type Certificate struct {
 	Usages []Usage
 
 	// issuerSerial is the serial number of its issuer's certificate that the certificate names, "" if it names none.
+	// issuerIssuer is who signed that one, as a raw name, nil if it names none.
 	issuerSerial string
+	issuerIssuer []byte
 	// restricted marks an authority with extensions for which verifiers may refuse its leaves.
 	restricted bool
+	// pathLength is how many authorities may be below an authority, negative for any number.
+	pathLength int
 	// der is owned by the certificate; rawSubject and rawIssuer point into it.
 	der, rawSubject, rawIssuer []byte
 	// signer is the first CA that SignedBy proved to have signed this certificate. Few have others: another
