@@ -91,13 +91,14 @@ func (p *paths) allLead(c *pki.Certificate, by pki.Verifiers, at time.Time, most
 	return out
 }
 
-// mayChoose reports whether a program may choose an authority as the issuer of a certificate. Java chooses an anchor with
+// mayChoose reports whether a program may choose an authority as the issuer of a certificate, GnuTLS even one that may sign
+// revocation lists only. Java chooses an anchor with
 // the name and key of what is presented, whatever its identifier.
 func (p *paths) mayChoose(c, ca *pki.Certificate) bool {
 	stands := func(other *pki.Certificate) bool {
 		return other.Subject == ca.Subject && other.PublicKeyHash == ca.PublicKeyHash
 	}
-	return ca.IsCA && ca.Subject == c.Issuer && !ca.Equal(c) && (c.Identifies(ca, pki.GnuTLS) || slices.ContainsFunc(p.presented, stands))
+	return ca.Subject == c.Issuer && !ca.Equal(c) && (c.Identifies(ca, pki.GnuTLS) || slices.ContainsFunc(p.presented, stands))
 }
 
 // known reports whether some verifier may accept the leaf: some path leads to an anchor of the file.
