@@ -28,7 +28,7 @@ import (
 // AcceptedBy reports whether each of the verifiers takes ca for the issuer of c: ca has signed it, c identifies it, and
 // ca may sign it for all its usages.
 func (c *Certificate) AcceptedBy(ca *Certificate, by Verifiers) bool {
-	if !c.SignedBy(ca) || !c.Identifies(ca, by) || c.IsCA && ca.pathLength == 0 && !c.Equal(ca) {
+	if !c.SignedBy(ca) || !c.Identifies(ca, by) || c.IsCA && ca.pathLength == 0 && !bytes.Equal(c.rawSubject, c.rawIssuer) {
 		return false
 	}
 	if !ca.restricted {
@@ -84,7 +84,8 @@ func permitsAll(child, parent []byte, by Verifiers) bool {
 func permitted(signed, signer *x509.Certificate, usages []x509.ExtKeyUsage, by Verifiers, at time.Time) error {
 	options := x509.VerifyOptions{Roots: x509.NewCertPool(), CurrentTime: at}
 	options.Roots.AddCert(signer)
-	named := len(signer.ExtKeyUsage)+len(signer.UnknownExtKeyUsage) > 0 && by.any(OpenSSL|BoringSSL|GnuTLS|NSS)
+	named := len(signer.ExtKeyUsage)+len(signer.UnknownExtKeyUsage) > 0 && (by.any(OpenSSL|BoringSSL|NSS) ||
+		by.any(GnuTLS) && !bytes.Equal(signer.RawSubject, signer.RawIssuer))
 	for _, usage := range usages {
 		options.KeyUsages = []x509.ExtKeyUsage{usage}
 		if _, err := signed.Verify(options); err != nil {

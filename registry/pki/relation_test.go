@@ -39,7 +39,7 @@ func TestAcceptedIntermediate(t *testing.T) {
 		"the root signs servers, any usage":        {usages(x509.ExtKeyUsageServerAuth), usages(x509.ExtKeyUsageAny), Go, false},
 		"the root signs servers, servers":          {usages(x509.ExtKeyUsageServerAuth), usages(x509.ExtKeyUsageServerAuth), 0, true},
 		"the intermediate signs for any usage":     {free, usages(x509.ExtKeyUsageAny), 0, true},
-		"the root signs for any usage, to GnuTLS":  {usages(x509.ExtKeyUsageAny), free, GnuTLS, false},
+		"the root signs for any usage, to GnuTLS":  {usages(x509.ExtKeyUsageAny), free, GnuTLS, true},
 		"the root signs for any usage, to Go":      {usages(x509.ExtKeyUsageAny), free, Go, true},
 		"the root signs for any usage, to OpenSSL": {usages(x509.ExtKeyUsageAny), free, OpenSSL, false},
 	} {
