@@ -120,7 +120,8 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, attacks on pods, and the two above (90 minutes, root).
 	@hack/build-tools.sh cert-manager $(OLDEST)
 	@hack/install-packages.sh openssl=openssl certtool=gnutls-bin certutil=libnss3-tools javac=default-jdk-headless chromium=chromium \
-		nginx=nginx-light haproxy=haproxy
+		nginx=nginx-light haproxy=haproxy gcc=gcc /usr/include/stdio.h=libc6-dev \
+		/usr/include/android/openssl/is_boringssl.h=android-libboringssl-dev
 	@go -C hack/tools/prometheus vet ./...
 	@hack/test.sh units planes short-planes extended rotation nodes claims
 

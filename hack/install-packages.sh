@@ -6,14 +6,14 @@
 #
 # installs the Debian packages of programs that are missing: those that tests run and that are no Go modules without cgo. runc starts the
 # containers of real nodes (test/cluster/nodes), test/verifiers asks the verifiers, and test/browser looks with Chromium. What is there is
-# left as it is.
+# left as it is. PROGRAM is the path of a file if the package has no program.
 
 set -o errexit -o nounset -o pipefail
 
 missing=()
 for each in "$@"; do
-  if command -v "${each%%=*}" >/dev/null; then
-    echo "${each%%=*} is installed: $(command -v "${each%%=*}")"
+  if command -v "${each%%=*}" >/dev/null || [ -e "${each%%=*}" ]; then
+    echo "${each%%=*} is installed: $(command -v "${each%%=*}" || true)"
   else
     missing+=("${each#*=}")
   fi

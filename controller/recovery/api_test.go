@@ -212,6 +212,9 @@ func TestControllerGoesOnFromRecovery(t *testing.T) {
 	o := optionsFor(node, now)
 	mustRecover(t, o)
 	a.apply(filepath.Join(o.OutputDirectory, "manifests"))
+	if anchors := a.domain().Bundle.Anchors; len(anchors) != 2 || anchors[0].Expired(now) {
+		t.Errorf("%d anchors, want the re-signed one before the expired one", len(anchors))
+	}
 
 	var kinds []trust.ActionKind
 	for range 20 {

@@ -101,7 +101,8 @@ func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
 	return nil
 }
 
-// bundleManifests returns the bundles that contain a re-signed CA, with its new certificate added.
+// bundleManifests returns the bundles that contain a re-signed CA, with its new certificate added. It goes first: BoringSSL
+// and GnuTLS choose the first anchor of a name and key, expired or not.
 func (v *vault) bundleManifests() []*corev1.ConfigMap {
 	var out []*corev1.ConfigMap
 	for _, cm := range v.bundles {
@@ -118,7 +119,7 @@ func (v *vault) bundleManifests() []*corev1.ConfigMap {
 		out = append(out, &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: cm.Name, Annotations: consentOf(cm)},
-			Data:       map[string]string{inventory.BundleKey: string(pki.EncodeAnchors(former, append(anchors.Certificates, added...)...))},
+			Data:       map[string]string{inventory.BundleKey: string(pki.EncodeAnchors(former, append(added, anchors.Certificates...)...))},
 		})
 	}
 	return out

@@ -51,7 +51,9 @@ type Certificate struct {
 	Usages []Usage
 
 	// issuerSerial is the serial number of its issuer's certificate that the certificate names, "" if it names none.
+	// issuerIssuer is who signed that one, as a raw name, nil if it names none.
 	issuerSerial string
+	issuerIssuer []byte
 	// restricted marks an authority with extensions for which verifiers may refuse its leaves.
 	restricted bool
 	// pathLength is how many authorities may be below an authority, negative for any number.

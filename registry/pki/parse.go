@@ -45,6 +45,7 @@ func checkBounds(cert *x509.Certificate) error {
 // facts keeps the fields that the model needs. It drops the parsed form, which is several times the size of the DER:
 // the rare signature check parses again.
 func facts(cert *x509.Certificate) *Certificate {
+	serial, issuerIssuer := issuerSerial(cert)
 	return &Certificate{
 		Fingerprint:      fingerprintOf(cert.Raw),
 		Subject:          cert.Subject.String(),
@@ -66,7 +67,8 @@ func facts(cert *x509.Certificate) *Certificate {
 		Identities:       identitiesOf(cert),
 		Unsaid:           unsaidOf(cert),
 		Usages:           usagesOf(cert.ExtKeyUsage),
-		issuerSerial:     issuerSerial(cert),
+		issuerSerial:     serial,
+		issuerIssuer:     issuerIssuer,
 		restricted:       cert.IsCA && restricts(cert),
 		pathLength:       cert.MaxPathLen,
 		der:              cert.Raw,

@@ -58,13 +58,13 @@ func climbed(from, root *Certificate, below map[Fingerprint]*Certificate) []*Cer
 func (c *Certificate) CheckPath(issuers []*Certificate, by Verifiers) error {
 	child := c
 	for i, ca := range issuers {
-		if !child.AcceptedBy(ca, by) {
-			return fmt.Errorf("%w: %s signed %s, and some verifiers do not find it by the key identifier or serial number there, or do not accept its constraints",
-				ErrRestricted, ca.Subject, child.Subject)
-		}
 		// The authorities below: c and the issuers before this one.
 		if below := i + 1; ca.pathLength >= 0 && below > ca.pathLength {
 			return fmt.Errorf("%w: the path length of %s permits %d authorities below it, and there are %d", ErrRestricted, ca.Subject, ca.pathLength, below)
+		}
+		if !child.AcceptedBy(ca, by) {
+			return fmt.Errorf("%w: %s signed %s, and some verifiers do not find it by the key identifier or serial number there, or do not accept its constraints",
+				ErrRestricted, ca.Subject, child.Subject)
 		}
 		child = ca
 	}

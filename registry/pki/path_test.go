@@ -58,7 +58,7 @@ func TestPath(t *testing.T) {
 		"the shorter of two":              {of: lower, known: []*Pair{other, cross, root, upper}, want: "upper root"},
 		"by a cross-signed root alone":    {of: lower, known: []*Pair{other, cross, upper}, want: "upper root other"},
 		"a path length of none":           {of: below, known: []*Pair{short}, want: "short", err: "path length of CN=short permits 0"},
-		"name constraints are for leaves": {of: within, known: []*Pair{constrained}, want: "constrained"},
+		"name constraints above":          {of: within, known: []*Pair{constrained}, want: "constrained", err: "do not accept its constraints"},
 		"another key identifier":          {of: strayed, known: []*Pair{root}, want: "root", err: "some verifiers do not find it"},
 		"another key identifier, Go only": {of: strayed, known: []*Pair{root}, by: Go, want: "root"},
 	}

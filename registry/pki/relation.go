@@ -4,6 +4,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
@@ -20,11 +21,14 @@ import (
 // Two relations between a certificate and an authority hold for several verifiers together. AcceptedBy is asked before
 // a certificate is used, MayBeAcceptedBy before an anchor is taken away. Package test/verifiers compares them with
 // these programs. Dates and the algorithms of keys do not count: who chooses Ed25519 knows that NSS lacks it.
+//
+// AcceptedBy holds along a path if it holds for each link: an intermediate that ca must not have, or that may sign what
+// ca must not, is not accepted by ca.
 
 // AcceptedBy reports whether each of the verifiers takes ca for the issuer of c: ca has signed it, c identifies it, and
 // ca may sign it for all its usages.
 func (c *Certificate) AcceptedBy(ca *Certificate, by Verifiers) bool {
-	if !c.SignedBy(ca) || !c.Identifies(ca, by) {
+	if !c.SignedBy(ca) || !c.Identifies(ca, by) || c.IsCA && ca.pathLength == 0 && !bytes.Equal(c.rawSubject, c.rawIssuer) {
 		return false
 	}
 	if !ca.restricted {
@@ -64,8 +68,8 @@ func permitsAll(child, parent []byte, by Verifiers) bool {
 		return false
 	}
 	usages := signed.ExtKeyUsage
-	if len(usages)+len(signed.UnknownExtKeyUsage) == 0 {
-		usages = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	if len(usages)+len(signed.UnknownExtKeyUsage) == 0 || slices.Contains(usages, x509.ExtKeyUsageAny) {
+		usages = append(slices.Clone(usages), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	}
 	at := signed.NotBefore
 	if signer.NotBefore.After(at) {
@@ -75,12 +79,13 @@ func permitsAll(child, parent []byte, by Verifiers) bool {
 }
 
 // permitted returns why one of the verifiers refuses a certificate by an anchor for one of the usages. Beyond what
-// crypto/x509 asks for, some do not count anyExtendedKeyUsage of an anchor, and some hold the common name of a leaf
-// without DNS names to the constraints of DNS names.
+// crypto/x509 asks for, some do not count anyExtendedKeyUsage of an authority, some hold the common name of a leaf
+// without DNS names to the constraints of DNS names, and some refuse a leaf without alternative names under constraints.
 func permitted(signed, signer *x509.Certificate, usages []x509.ExtKeyUsage, by Verifiers, at time.Time) error {
 	options := x509.VerifyOptions{Roots: x509.NewCertPool(), CurrentTime: at}
 	options.Roots.AddCert(signer)
-	named := len(signer.ExtKeyUsage)+len(signer.UnknownExtKeyUsage) > 0 && by.any(OpenSSL|BoringSSL|NSS)
+	named := len(signer.ExtKeyUsage)+len(signer.UnknownExtKeyUsage) > 0 && (by.any(OpenSSL|BoringSSL|NSS) ||
+		by.any(GnuTLS) && !bytes.Equal(signer.RawSubject, signer.RawIssuer))
 	for _, usage := range usages {
 		options.KeyUsages = []x509.ExtKeyUsage{usage}
 		if _, err := signed.Verify(options); err != nil {
@@ -90,14 +95,33 @@ func permitted(signed, signer *x509.Certificate, usages []x509.ExtKeyUsage, by V
 			return errAnyUsage
 		}
 	}
+	if signed.IsCA {
+		return constrainedAlike(signed, signer)
+	}
 	name := signed.Subject.CommonName
-	if by.any(OpenSSL|BoringSSL|GnuTLS|NSS) && !signed.IsCA && len(signed.DNSNames) == 0 && name != "" && !permitsDomain(signer, name) {
-		return fmt.Errorf("its name constraints do not permit the common name %q, which OpenSSL, GnuTLS and NSS may hold to them in a leaf without DNS names (verifiers of the trust domain names who verifies)", name)
+	if by.any(BoringSSL) && name != "" && constraintsOf(signer) != nil && !slices.ContainsFunc(signed.Extensions, isAlternativeNames) {
+		return errNoAlternativeNames
+	}
+	if by.any(OpenSSL|BoringSSL|GnuTLS|NSS|Java) && len(signed.DNSNames) == 0 && name != "" && !permitsDomain(signer, name) {
+		return fmt.Errorf("its name constraints do not permit the common name %q, which OpenSSL, GnuTLS, NSS and Java may hold to them in a leaf without DNS names (verifiers of the trust domain names who verifies)", name)
 	}
 	return nil
 }
 
-var errAnyUsage = errors.New("its extended key usages do not name that of the leaf: OpenSSL and NSS do not count anyExtendedKeyUsage (verifiers of the trust domain names who verifies)")
+var (
+	errAnyUsage           = errors.New("its extended key usages do not name that of the leaf: OpenSSL, GnuTLS and NSS do not count anyExtendedKeyUsage (verifiers of the trust domain names who verifies)")
+	errNoAlternativeNames = errors.New("it has name constraints, and the leaf no alternative names: BoringSSL accepts no common name instead (verifiers of the trust domain names who verifies)")
+	errUnconstrained      = errors.New("its name constraints are not those of the intermediate, which may sign other names")
+)
+
+// constrainedAlike returns why an intermediate may sign names that its signer must not, nil if it has the same name
+// constraints or the signer has none.
+func constrainedAlike(signed, signer *x509.Certificate) error {
+	if constraints := constraintsOf(signer); constraints != nil && !bytes.Equal(constraints, constraintsOf(signed)) {
+		return errUnconstrained
+	}
+	return nil
+}
 
 // permitsDomain reports whether the constraints of an authority permit a DNS name (RFC 5280, 4.2.1.10).
 func permitsDomain(signer *x509.Certificate, name string) bool {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRequest(t *testing.T) {
@@ -93,7 +94,7 @@ func TestOpenSSLSigns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, root := t.TempDir(), authorities[ECDSAP256]()
+	dir, root := t.TempDir(), must(NewAuthority(Profile{CommonName: "root", Key: ECDSAP256, Validity: time.Hour, Subordinates: true}, time.Now()))
 	for name, data := range map[string][]byte{"ca.csr": made.PEM(), "root.crt": root.CertPEM(), "root.key": must(root.KeyPEM())} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)

@@ -65,10 +65,19 @@ func signedInPlay(template, parent *x509.Certificate) (*x509.Certificate, error)
 
 // restricts reports whether extensions of an authority limit the certificates that it may sign.
 func restricts(cert *x509.Certificate) bool {
-	constraints := func(e pkix.Extension) bool { return e.Id.Equal(nameConstraints) }
-	return len(cert.ExtKeyUsage)+len(cert.UnknownExtKeyUsage)+len(cert.UnhandledCriticalExtensions) > 0 ||
-		slices.ContainsFunc(cert.Extensions, constraints)
+	return len(cert.ExtKeyUsage)+len(cert.UnknownExtKeyUsage)+len(cert.UnhandledCriticalExtensions) > 0 || constraintsOf(cert) != nil
 }
 
-// nameConstraints is the extension of RFC 5280, 4.2.1.10.
-var nameConstraints = []int{2, 5, 29, 30}
+// constraintsOf returns the value of the name constraints of an authority, nil if it has none.
+func constraintsOf(cert *x509.Certificate) []byte {
+	at := slices.IndexFunc(cert.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(nameConstraints) })
+	if at < 0 {
+		return nil
+	}
+	return cert.Extensions[at].Value
+}
+
+func isAlternativeNames(e pkix.Extension) bool { return e.Id.Equal(alternativeNames) }
+
+// nameConstraints and alternativeNames are the extensions of RFC 5280, 4.2.1.10 and 4.2.1.6.
+var nameConstraints, alternativeNames = []int{2, 5, 29, 30}, []int{2, 5, 29, 17}

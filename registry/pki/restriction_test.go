@@ -40,6 +40,8 @@ func TestCheckLeaf(t *testing.T) {
 			profile: func(p *Profile) { p.DNSNames, p.CommonName = nil, "web.Example.com" }},
 		{name: "a common name that is excluded", restrict: func(c *x509.Certificate) { c.ExcludedDNSDomains = []string{"example.com"} },
 			profile: func(p *Profile) { p.DNSNames, p.CommonName = nil, "web.example.com" }, refused: true, byOthers: true},
+		{name: "no alternative name under constraints", restrict: func(c *x509.Certificate) { c.ExcludedDNSDomains = []string{"example.com"} },
+			profile: func(p *Profile) { p.DNSNames, p.IPAddresses = nil, nil }, refused: true, byOthers: true},
 		{name: "a name that is excluded", restrict: func(c *x509.Certificate) { c.ExcludedDNSDomains = []string{"localhost"} }, refused: true},
 		{name: "other addresses", restrict: func(c *x509.Certificate) {
 			c.PermittedIPRanges = []*net.IPNet{{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)}}

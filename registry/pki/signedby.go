@@ -34,18 +34,18 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	return signed
 }
 
-// Identifies reports whether the authority key identifier of c matches the key identifier and serial number of ca, as
-// far as both have them and one of the verifiers looks. If not, that verifier does not take ca for the issuer even if
+// Identifies reports whether the authority key identifier of c matches the key identifier, and the issuer and serial
+// number, of ca, as far as both have them and one of the verifiers looks. If not, that verifier does not take ca for the issuer even if
 // its key signed c (X509_check_akid of OpenSSL). crypto/x509 looks at neither, GnuTLS and NSS at no serial number.
 func (c *Certificate) Identifies(ca *Certificate, by Verifiers) bool {
 	byKey := c.AuthorityKeyID == "" || ca.SubjectKeyID == "" || c.AuthorityKeyID == ca.SubjectKeyID
-	bySerial := c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber
+	bySerial := c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber && (c.issuerIssuer == nil || bytes.Equal(c.issuerIssuer, ca.rawIssuer))
 	return (byKey || !by.any(OpenSSL|BoringSSL|GnuTLS|NSS|Java)) && (bySerial || !by.any(OpenSSL|BoringSSL|Java))
 }
 
 // issuerSerial returns the serial number of the issuer's certificate that cert names, in the form of SerialNumber, ""
-// if none.
-func issuerSerial(cert *x509.Certificate) string {
+// if none, and the raw name of that one's issuer, nil if none.
+func issuerSerial(cert *x509.Certificate) (serial string, issuer []byte) {
 	for _, extension := range cert.Extensions {
 		if !extension.Id.Equal(oidAuthorityKeyID()) {
 			continue
@@ -56,10 +56,19 @@ func issuerSerial(cert *x509.Certificate) string {
 			Serial *big.Int      `asn1:"optional,tag:2"`
 		}
 		if _, err := asn1.Unmarshal(extension.Value, &named); err == nil && named.Serial != nil {
-			return named.Serial.Text(16)
+			return named.Serial.Text(16), directoryName(named.Issuer.Bytes)
 		}
 	}
-	return ""
+	return "", nil
+}
+
+// directoryName returns the first of general names, nil if it is not the name of a directory.
+func directoryName(general []byte) []byte {
+	var name asn1.RawValue
+	if _, err := asn1.Unmarshal(general, &name); err != nil || name.Class != asn1.ClassContextSpecific || name.Tag != 4 {
+		return nil
+	}
+	return name.Bytes
 }
 
 // signatureHolds reports whether the key of one DER certificate signed another. DER that does not parse is not

@@ -80,20 +80,27 @@ func TestIdentifies(t *testing.T) {
 	root := forgePair(t, key, nil)
 	renewed := forge(t, key, nil, func(c *x509.Certificate) { c.SerialNumber = big.NewInt(2) })
 	another := forge(t, key, nil, func(c *x509.Certificate) { c.SubjectKeyId = []byte("another") })
-	leaf := func(id string, serial *big.Int) *Certificate {
+	named := func(id string, serial *big.Int, issuer []asn1.RawValue) *Certificate {
 		return forge(t, newECKey(t), root, func(c *x509.Certificate) {
 			c.IsCA, c.SubjectKeyId = false, nil
 			value := must(asn1.Marshal(struct {
-				KeyID  []byte   `asn1:"optional,omitempty,tag:0"`
-				Serial *big.Int `asn1:"optional,tag:2"`
-			}{[]byte(id), serial}))
+				KeyID  []byte          `asn1:"optional,omitempty,tag:0"`
+				Issuer []asn1.RawValue `asn1:"optional,omitempty,tag:1"`
+				Serial *big.Int        `asn1:"optional,tag:2"`
+			}{[]byte(id), issuer, serial}))
 			c.ExtraExtensions = []pkix.Extension{{Id: oidAuthorityKeyID(), Value: value}}
 		})
+	}
+	leaf := func(id string, serial *big.Int) *Certificate { return named(id, serial, nil) }
+	by := func(raw []byte) []asn1.RawValue {
+		return []asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: 4, IsCompound: true, Bytes: raw}}
 	}
 	for name, tt := range map[string]struct {
 		cert, ca *Certificate
 		want     bool
 	}{
+		"the serial and its issuer":         {named("", big.NewInt(1), by(root.Certificate.rawIssuer)), root.Certificate, true},
+		"the serial of another issuer":      {named("", big.NewInt(1), by(must(asn1.Marshal(pkix.Name{CommonName: "other"}.ToRDNSequence())))), root.Certificate, false},
 		"the identifier":                    {leaf("own", nil), root.Certificate, true},
 		"the identifier, another serial":    {leaf("own", nil), renewed, true},
 		"another identifier":                {leaf("own", nil), another, false},

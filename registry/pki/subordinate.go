@@ -28,7 +28,7 @@ func (p *Pair) issueAuthority(profile Profile, now time.Time) (*Pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse signer: %w", err)
 	}
-	if parent.MaxPathLenZero && parent.MaxPathLen == 0 {
+	if p.Certificate.pathLength == 0 {
 		return nil, fmt.Errorf("certificate %s may sign leaves only: %w", p.Certificate.Fingerprint, ErrNotCA)
 	}
 	key, err := GenerateKey(profile.Key)

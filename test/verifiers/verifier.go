@@ -25,8 +25,8 @@ type Verifier struct {
 	// lacks reports whether the program does not know the algorithm of a key. Operators choose algorithms that their
 	// verifiers know, so it is not asked then.
 	lacks func(x509.PublicKeyAlgorithm) bool
-	// accepts returns nil if the program takes the anchor for the issuer of the leaf, a refusal if it does not, and
-	// any other error if it could not say.
+	// accepts returns nil if the program accepts the leaf by the file of anchors, a refusal if it does not, and any
+	// other error if it could not say.
 	accepts func(ctx context.Context, q *question) error
 }
 
@@ -35,14 +35,14 @@ type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// question is a leaf with one anchor, for one usage.
+// question is a PKI, for one usage.
 type question struct {
-	dir          string
-	anchor, leaf *x509.Certificate
-	usage        pki.Usage
+	*PKI
+	dir   string
+	usage pki.Usage
 }
 
-// ask reports whether a verifier accepts a leaf by an anchor for a usage, and why not. It fails if the program cannot
+// ask reports whether a verifier accepts a leaf by the anchors of a file, and why not. It fails if the program cannot
 // be asked.
 func (v *Verifier) ask(ctx context.Context, q *question) (accepted bool, why string, err error) {
 	answer := v.accepts(ctx, q)
@@ -73,6 +73,13 @@ func Installed(ctx context.Context, dir string) ([]*Verifier, error) {
 		ed25519 := func(a x509.PublicKeyAlgorithm) bool { return a == x509.Ed25519 }
 		out = append(out, &Verifier{Name: "NSS", Of: pki.NSS, lacks: ed25519, accepts: byNSS})
 	}
+	boring, err := startBoring(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if boring != nil {
+		out = append(out, &Verifier{Name: "BoringSSL", Of: pki.BoringSSL, accepts: boring.accepts})
+	}
 	if found("javac") {
 		java, err := startJava(ctx, dir)
 		if err != nil {
@@ -89,10 +96,16 @@ func found(program string) bool {
 }
 
 func byGo(_ context.Context, q *question) error {
-	roots := x509.NewCertPool()
-	roots.AddCert(q.anchor)
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	for _, cert := range q.File {
+		roots.AddCert(cert)
+	}
+	for _, cert := range q.Presented {
+		intermediates.AddCert(cert)
+	}
 	usage := map[pki.Usage]x509.ExtKeyUsage{pki.ServerAuth: x509.ExtKeyUsageServerAuth, pki.ClientAuth: x509.ExtKeyUsageClientAuth}[q.usage]
-	if _, err := q.leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+	options := x509.VerifyOptions{Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{usage}}
+	if _, err := q.Leaf.Verify(options); err != nil {
 		return &refusal{err.Error()}
 	}
 	return nil
@@ -102,19 +115,27 @@ func byGo(_ context.Context, q *question) error {
 func byOpenSSL(level string) func(context.Context, *question) error {
 	return func(ctx context.Context, q *question) error {
 		purpose := map[pki.Usage]string{pki.ServerAuth: "sslserver", pki.ClientAuth: "sslclient"}[q.usage]
-		return q.ask(ctx, "verification failed", "openssl", "verify", "-auth_level", level, "-no-CApath", "-no-CAstore", "-CAfile", "anchor.pem",
-			"-purpose", purpose, "leaf.pem")
+		return q.ask(ctx, "verification failed", "openssl", "verify", "-auth_level", level, "-no-CApath", "-no-CAstore", "-CAfile", "file.pem",
+			"-untrusted", "presented.pem", "-purpose", purpose, "leaf.pem")
 	}
 }
 
 func byGnuTLS(ctx context.Context, q *question) error {
 	purpose := map[pki.Usage]string{pki.ServerAuth: "1.3.6.1.5.5.7.3.1", pki.ClientAuth: "1.3.6.1.5.5.7.3.2"}[q.usage]
-	return q.ask(ctx, "Chain verification output", "certtool", "--verify", "--load-ca-certificate", "anchor.pem", "--infile", "leaf.pem", "--verify-purpose", purpose)
+	return q.ask(ctx, "Chain verification output", "certtool", "--verify", "--load-ca-certificate", "file.pem", "--infile", "presented.pem",
+		"--verify-purpose", purpose)
 }
 
 func byNSS(ctx context.Context, q *question) error {
 	usage := map[pki.Usage]string{pki.ServerAuth: "1", pki.ClientAuth: "0"}[q.usage]
-	return q.ask(ctx, "Chain is bad!", "vfychain", "-d", "sql:.", "-pp", "-u", usage, "-a", "leaf.pem", "-t", "-a", "anchor.pem")
+	args := []string{"-d", "sql:.", "-pp", "-u", usage, "-a", "leaf.pem"}
+	for i := range q.Presented {
+		args = append(args, "-a", fmt.Sprintf("presented%d.pem", i))
+	}
+	for i := range q.File {
+		args = append(args, "-t", "-a", fmt.Sprintf("file%d.pem", i))
+	}
+	return q.ask(ctx, "Chain is bad!", "vfychain", args...)
 }
 
 // ask runs a program in the directory of the files. It refuses if it fails, and says so in its output.
@@ -131,10 +152,20 @@ func (q *question) ask(ctx context.Context, says, name string, args ...string) e
 	return fmt.Errorf("%w: %s", err, out)
 }
 
-// write writes the files that programs read.
+// write writes the files that programs read: all anchors, the leaf with what is presented after it, and each
+// certificate by itself.
 func (q *question) write() error {
-	for name, cert := range map[string]*x509.Certificate{"anchor.pem": q.anchor, "leaf.pem": q.leaf} {
-		if err := os.WriteFile(filepath.Join(q.dir, name), pemOf(cert), 0o600); err != nil {
+	content := map[string][]byte{"leaf.pem": pemOf(q.Leaf), "presented.pem": pemOf(q.Leaf)}
+	for i, cert := range q.Presented {
+		content["presented.pem"] = append(content["presented.pem"], pemOf(cert)...)
+		content[fmt.Sprintf("presented%d.pem", i)] = pemOf(cert)
+	}
+	for i, cert := range q.File {
+		content["file.pem"] = append(content["file.pem"], pemOf(cert)...)
+		content[fmt.Sprintf("file%d.pem", i)] = pemOf(cert)
+	}
+	for name, text := range content {
+		if err := os.WriteFile(filepath.Join(q.dir, name), text, 0o600); err != nil {
 			return err
 		}
 	}

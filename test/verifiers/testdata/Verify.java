@@ -10,7 +10,7 @@ import java.security.cert.X509Certificate;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509TrustManager;
 
-/** Reads a usage from each line, ServerAuth or ClientAuth, and answers whether leaf.pem is accepted by anchor.pem. */
+/** Reads a usage from each line, ServerAuth or ClientAuth, and answers whether presented.pem is accepted by file.pem. */
 public class Verify {
   public static void main(String[] args) throws Exception {
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
@@ -23,11 +23,13 @@ public class Verify {
     KeyStore store = KeyStore.getInstance("PKCS12");
     store.load(null, null);
     try {
-      store.setCertificateEntry("anchor", read("anchor.pem"));
+      for (X509Certificate anchor : read("file.pem")) {
+        store.setCertificateEntry("anchor " + store.size(), anchor);
+      }
       TrustManagerFactory factory = TrustManagerFactory.getInstance("PKIX");
       factory.init(store);
       X509TrustManager trust = (X509TrustManager) factory.getTrustManagers()[0];
-      X509Certificate[] chain = {read("leaf.pem")};
+      X509Certificate[] chain = read("presented.pem");
       if (usage.equals("ServerAuth")) {
         trust.checkServerTrusted(chain, "ECDHE_ECDSA");
       } else {
@@ -39,9 +41,9 @@ public class Verify {
     }
   }
 
-  private static X509Certificate read(String file) throws Exception {
+  private static X509Certificate[] read(String file) throws Exception {
     try (FileInputStream in = new FileInputStream(file)) {
-      return (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(in);
+      return CertificateFactory.getInstance("X.509").generateCertificates(in).toArray(new X509Certificate[0]);
     }
   }
 }
