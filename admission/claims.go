@@ -29,8 +29,8 @@ func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.Objec
 		return h.judgeAggregate(kind, name, before, after)
 	case inventory.ClaimCopy:
 		return h.judgeCopy(req, kind, name, before)
-	case inventory.ClaimIssued:
-		// The issuer writes it as it likes. What comes of it is judged when it is taken.
+	case inventory.ClaimIssued, inventory.ClaimKubeconfig, inventory.ClaimCluster:
+		// Others write kubeconfigs, and what an issuer delivers: what comes of that is judged when it is taken.
 	}
 	return judgement{}
 }
@@ -42,7 +42,7 @@ func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.Object
 		return judgement{}
 	}
 	for _, c := range before.Copies {
-		if trust.ObjectKind(c.Kind) == kind && c.ToName == name && c.ToNamespace == before.Name {
+		if trust.ObjectKind(c.Kind) == kind && c.ToName == name && c.ToNamespace == before.Name && c.Cluster == "" {
 			return judgement{warnings: []string{fmt.Sprintf("%s/%s is a copy of %s/%s and is made to follow it again", kind, name, kind, c.Name)}}
 		}
 	}

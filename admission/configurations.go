@@ -66,6 +66,7 @@ func changedConfigurationFields(old, changed *configv1alpha1.RotationConfigurati
 		{"serviceCIDRs", old.Spec.ServiceCIDRs, changed.Spec.ServiceCIDRs},
 		{"aggregate", old.Spec.Aggregate, changed.Spec.Aggregate},
 		{"rollout", old.Spec.Rollout, changed.Spec.Rollout},
+		{"clusters", old.Spec.Clusters, changed.Spec.Clusters},
 		{"copies", old.Spec.Copies, changed.Spec.Copies},
 		{"credentials", old.Spec.Credentials, changed.Spec.Credentials},
 	} {

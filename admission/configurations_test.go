@@ -187,11 +187,11 @@ func TestStaleConfigurationEdit(t *testing.T) {
 func TestEveryFieldOfASpecIsJudged(t *testing.T) {
 	whole := configv1alpha1.RotationConfigurationSpec{
 		Preset: &configv1alpha1.Preset{}, TrustDomains: []configv1alpha1.TrustDomain{{}}, NodeCIDRs: []string{"10.0.0.0/8"}, ServiceCIDRs: []string{"10.96.0.0/16"},
-		Aggregate: &configv1alpha1.Aggregate{}, Rollout: &configv1alpha1.Rollout{}, Copies: []configv1alpha1.Copy{{}},
+		Aggregate: &configv1alpha1.Aggregate{}, Rollout: &configv1alpha1.Rollout{}, Clusters: []configv1alpha1.RemoteCluster{{}}, Copies: []configv1alpha1.Copy{{}},
 		Credentials: &configv1alpha1.Credentials{},
 	}
 	got := changedConfigurationFields(&configv1alpha1.RotationConfiguration{}, &configv1alpha1.RotationConfiguration{Spec: whole})
-	want := []string{"spec.preset", "spec.trustDomains", "spec.nodeCIDRs", "spec.serviceCIDRs", "spec.aggregate", "spec.rollout", "spec.copies", "spec.credentials"}
+	want := []string{"spec.preset", "spec.trustDomains", "spec.nodeCIDRs", "spec.serviceCIDRs", "spec.aggregate", "spec.rollout", "spec.clusters", "spec.copies", "spec.credentials"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"certrotation.dev/apis/config/load"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -28,8 +29,8 @@ const (
 )
 
 // permitted judges a copy that the configuration asks for.
-func (c *Controller) permitted(ctx context.Context, k key, where reading) (trust.CopyVerdict, string, error) {
-	consent, err := c.consent(ctx, k, where)
+func (c *Controller) permitted(ctx context.Context, k key, to kubernetes.Interface, where reading) (trust.CopyVerdict, string, error) {
+	consent, err := c.consent(ctx, k, to, where)
 	if err != nil {
 		return trust.CopyUndecided, "", err
 	}
@@ -40,8 +41,8 @@ func (c *Controller) permitted(ctx context.Context, k key, where reading) (trust
 
 // unasked judges a copy that no configuration in the cache asks for. It uses live reads only, because a deletion is
 // final.
-func (c *Controller) unasked(ctx context.Context, k key) (trust.CopyVerdict, string, error) {
-	consent, err := c.consent(ctx, k, live)
+func (c *Controller) unasked(ctx context.Context, k key, to kubernetes.Interface) (trust.CopyVerdict, string, error) {
+	consent, err := c.consent(ctx, k, to, live)
 	if err != nil {
 		return trust.CopyUndecided, "", err
 	}
@@ -78,10 +79,10 @@ func asksFor(cfg *configv1alpha1.RotationConfiguration, k key) (bool, error) {
 	return false, nil
 }
 
-// consent reads the consent of the two Namespaces.
-func (c *Controller) consent(ctx context.Context, k key, where reading) (*trust.CopyConsent, error) {
+// consent reads the consent of the two Namespaces. to is the cluster of the destination.
+func (c *Controller) consent(ctx context.Context, k key, to kubernetes.Interface, where reading) (*trust.CopyConsent, error) {
 	out := &trust.CopyConsent{
-		Copy: trust.AcceptedCopy{From: k.from, Kind: trust.ObjectKind(k.kind), Name: k.name}, Destination: k.namespace,
+		Copy: trust.AcceptedCopy{From: k.from, Kind: trust.ObjectKind(k.kind), Name: k.name}, Destination: k.namespace, Cluster: k.cluster,
 	}
 	if out.SourceManaged = c.watches.named(k.from); !out.SourceManaged {
 		source, err := c.namespace(ctx, k.from, where)
@@ -90,18 +91,26 @@ func (c *Controller) consent(ctx context.Context, k key, where reading) (*trust.
 		}
 		out.SourceManaged = source != nil && source.GetLabels()[trust.LabelManaged] == trust.ManagedValue
 	}
-	if k.namespace == k.from {
+	if k.within() {
 		return out, nil
 	}
-	destination, err := c.namespace(ctx, k.namespace, where)
+	destination, err := c.destination(ctx, k, to, where)
 	if err != nil {
 		return nil, err
 	}
 	if destination == nil {
-		return nil, nowhere(k.namespace)
+		return nil, nowhere(k.target)
 	}
 	out.Accepted = destination.GetAnnotations()[trust.CopiesFrom]
 	return out, nil
+}
+
+// destination returns the metadata of the Namespace of a copy, nil if it does not exist.
+func (c *Controller) destination(ctx context.Context, k key, to kubernetes.Interface, where reading) (metav1.Object, error) {
+	if k.cluster == "" {
+		return c.namespace(ctx, k.namespace, where)
+	}
+	return readNamespace(ctx, to, k.cluster, k.namespace)
 }
 
 // namespace returns the metadata of a Namespace, nil if it does not exist.
@@ -111,14 +120,18 @@ func (c *Controller) namespace(ctx context.Context, name string, where reading) 
 			return known, nil
 		}
 	}
-	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	return readNamespace(ctx, c.client, "", name)
+}
+
+func readNamespace(ctx context.Context, client kubernetes.Interface, cluster, name string) (metav1.Object, error) {
+	namespace, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		return nil, obstruct("the controller may not read namespace %s, and so does not know whether it consents: it needs the verb get on namespaces there", name)
+		return nil, obstruct("the controller may not read %s, and so does not know whether it consents: it needs the verb get on namespaces there", trust.PlaceOf(cluster, name))
 	case err != nil:
-		return nil, fmt.Errorf("read whether namespace %s consents: %w", name, err)
+		return nil, fmt.Errorf("read whether %s consents: %w", trust.PlaceOf(cluster, name), err)
 	}
 	return namespace, nil
 }
@@ -126,16 +139,16 @@ func (c *Controller) namespace(ctx context.Context, name string, where reading) 
 // isCopyFrom reports whether an object is a copy from the key's namespace, by annotation and by the label of the
 // watch. Within one namespace the object must also consent to a configuration.
 func isCopyFrom(object metav1.Object, k key) bool {
-	from, name, ok := sourceOf(object)
-	return ok && from == k.from && object.GetLabels()[trust.LabelCopyOf] == labelValue(from, name) &&
-		(k.namespace != k.from || object.GetAnnotations()[trust.AnnotationConfiguration] != "")
+	from, name, ok := sourceOf(object, k.label())
+	return ok && from == k.from && object.GetLabels()[k.label()] == labelValue(from, name) &&
+		(!k.within() || object.GetAnnotations()[trust.AnnotationConfiguration] != "")
 }
 
 // foreign is why an existing object must not become the copy, nil if it may. An object is taken over only if it says
 // so itself.
 func foreign(t *task, object metav1.Object) *obstacle {
 	k := t.key
-	if k.namespace == k.from {
+	if k.within() {
 		switch whose := object.GetAnnotations()[trust.AnnotationConfiguration]; whose {
 		case t.configuration:
 			return nil
@@ -149,11 +162,11 @@ func foreign(t *task, object metav1.Object) *obstacle {
 	if isCopyFrom(object, k) {
 		return nil
 	}
-	if from, name, ok := sourceOf(object); ok && from != k.from {
-		return obstruct("%s/%s in namespace %s is a copy of %s/%s already; choose another toName in one of the two configurations",
-			k.kind, k.name, k.namespace, from, name)
+	if from, name, ok := sourceOf(object, k.label()); ok && from != k.from {
+		return obstruct("%s/%s in %s is a copy of %s/%s already; choose another toName in one of the two configurations",
+			k.kind, k.name, k.place(), from, name)
 	}
-	return obstruct("%s/%s in namespace %s was there before and is not overwritten; delete it, or choose another toName", k.kind, k.name, k.namespace)
+	return obstruct("%s/%s in %s was there before and is not overwritten; delete it, or choose another toName", k.kind, k.name, k.place())
 }
 
 // mistyped reports an existing Secret of another type. The type of a Secret is immutable.
@@ -161,6 +174,6 @@ func mistyped(t *task, object *corev1.Secret) *obstacle {
 	if object.Type == corev1.SecretTypeTLS {
 		return nil
 	}
-	return obstruct("%s/%s in namespace %s is of type %s and not %s; delete it, or choose another toName",
-		t.key.kind, t.key.name, t.key.namespace, object.Type, corev1.SecretTypeTLS)
+	return obstruct("%s/%s in %s is of type %s and not %s; delete it, or choose another toName",
+		t.key.kind, t.key.name, t.key.place(), object.Type, corev1.SecretTypeTLS)
 }

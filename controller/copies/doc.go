@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package copies keeps the copies that a configuration asks for: bundles and leaves under other names or in other
-// namespaces. trust.AssessBundleCopy and trust.AssessLeafCopy decide what a copy may hold; this package only writes.
+// Package copies keeps the copies that a configuration asks for: bundles and leaves under other names, in other
+// namespaces or in other clusters. trust.AssessBundleCopy and trust.AssessLeafCopy decide what a copy may hold; this package only writes.
 //
 // Invariants:
 //
@@ -27,6 +27,16 @@
 // A copy has the label certrotation.dev/copy-of, which the watch selects. Any change to a copy is undone at once, and
 // an unwanted copy is found after a restart. Namespace metadata is watched for consent, except with
 // Config.Namespaces: a Role cannot allow that watch, so the Namespace is read at each reconciliation of a copy.
+//
+// Copies in other clusters have rules of their own:
+//
+//   - Their consent is the same, and the kubeconfig's (controller/remote). They have another label: a certrotation there
+//     must not take them for its own.
+//   - A copy of a leaf waits until the copies of its bundle in that cluster hold its CA. What they hold is known only
+//     after a read with the kubeconfig as it is.
+//   - Nothing is watched there. A copy is read after a change here, and at a resync.
+//   - A cluster that does not answer delays no other: it holds one worker at most, and none while it is left alone.
+//   - A copy that is no longer wanted is found only by the process that knew it.
 //
 // A rotation does not wait for copies as such. It waits for the members that read them: name them as relying parties.
 //

@@ -33,25 +33,33 @@ func mark(object *metav1.ObjectMeta, t *task, source *metav1.ObjectMeta, hash st
 			annotations[key] = value
 		}
 	}
-	if t.key.namespace == t.key.from {
+	if t.key.within() {
 		annotations[trust.AnnotationConfiguration] = t.configuration
 	}
 	object.Annotations = with(object.Annotations, annotations)
-	object.Labels = with(object.Labels, map[string]string{trust.LabelCopyOf: labelValue(t.key.from, t.copy.Name)})
+	object.Labels = with(object.Labels, map[string]string{t.key.label(): labelValue(t.key.from, t.copy.Name)})
+}
+
+// label marks a copy.
+func (t target) label() string {
+	if t.cluster == "" {
+		return trust.LabelCopyOf
+	}
+	return trust.LabelRemoteCopyOf
 }
 
 // unmark removes what mark added, except the consent to a configuration, which may be older than the copy.
-func unmark(object *metav1.ObjectMeta) {
+func unmark(object *metav1.ObjectMeta, t target) {
 	for _, key := range append(described(), trust.AnnotationCopyOf, rotation.AnnotationContentHash) {
 		delete(object.Annotations, key)
 	}
-	delete(object.Labels, trust.LabelCopyOf)
+	delete(object.Labels, t.label())
 }
 
 // sourceOf is the source that an object names in its mark.
-func sourceOf(object metav1.Object) (namespace, name string, ok bool) {
+func sourceOf(object metav1.Object, label string) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(object.GetAnnotations()[trust.AnnotationCopyOf], "/")
-	return namespace, name, ok && object.GetLabels()[trust.LabelCopyOf] != ""
+	return namespace, name, ok && object.GetLabels()[label] != ""
 }
 
 func with[V any](into, from map[string]V) map[string]V {

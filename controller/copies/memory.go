@@ -4,7 +4,6 @@
 package copies
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +28,11 @@ type state struct {
 	wanted, version string
 	// anchors of the copy of a bundle.
 	anchors []*pki.Certificate
+	// cluster of the copy, nil if it is in this one.
+	cluster *inventory.Cluster
+	// check is when a copy in another cluster is read again, and kubeconfig the version that it was read with.
+	check      time.Time
+	kubeconfig string
 	// held is why the copy differs from the configuration since heldAt, "" if it does not. told is the text of the
 	// last event.
 	held   string
@@ -51,17 +55,19 @@ func (m *memory) replaceNamespace(from string, n *inventory.Namespace) []key {
 		m.namespaces[from] = true
 		copies = n.Copies
 	}
-	keys := make([]key, 0, len(copies))
+	keys, wanted := make([]key, 0, len(copies)), make(map[key]bool, len(copies))
 	for i := range copies {
-		keys = append(keys, keyOf(from, &copies[i]))
-	}
-	for i, k := range keys {
+		k := keyOf(from, &copies[i])
+		keys, wanted[k] = append(keys, k), true
 		s := m.states[k]
 		s.source = copies[i].Name
+		if k.cluster != "" {
+			s.cluster = n.Clusters[k.cluster]
+		}
 		m.states[k] = s
 	}
 	for k := range m.states {
-		if k.from == from && !slices.Contains(keys, k) {
+		if k.from == from && !wanted[k] {
 			keys = append(keys, k)
 		}
 	}
@@ -89,7 +95,7 @@ func (m *memory) within(namespace string) []key {
 	defer m.mu.Unlock()
 	var keys []key
 	for k := range m.states {
-		if k.namespace == namespace {
+		if k.cluster == "" && k.namespace == namespace {
 			keys = append(keys, k)
 		}
 	}
@@ -107,6 +113,32 @@ func (m *memory) of(t target) []key {
 		}
 	}
 	return keys
+}
+
+// inCluster returns the keys of a source namespace that have a copy of a kind in a cluster.
+func (m *memory) inCluster(from, cluster string, kind configv1alpha1.CopyKind) []key {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keys []key
+	for k := range m.states {
+		if k.from == from && k.cluster == cluster && k.kind == kind {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// clusters are the other clusters with known copies of a source namespace.
+func (m *memory) clusters(from string) map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]bool{}
+	for k := range m.states {
+		if k.from == from && k.cluster != "" {
+			out[k.cluster] = true
+		}
+	}
+	return out
 }
 
 func (m *memory) get(k key) state {

@@ -16,7 +16,11 @@ import (
 )
 
 // obstacle keeps a copy from being made until a person acts. The worker retries it.
-type obstacle struct{ text string }
+type obstacle struct {
+	text string
+	// nowhere says that the namespace of the copy does not exist, and so neither does the copy.
+	nowhere bool
+}
 
 func (o *obstacle) Error() string { return o.text }
 
@@ -34,7 +38,7 @@ func obstacleOf(err error) *obstacle {
 // forbidden is why the configuration may not have a copy at its target, nil if it may.
 func (c *Controller) forbidden(t *task) *obstacle {
 	k := t.key
-	if k.namespace == k.from {
+	if k.within() {
 		// The configuration has claimed the object, or it would not take effect.
 		return nil
 	}
@@ -51,8 +55,8 @@ func (c *Controller) forbidden(t *task) *obstacle {
 	return nil
 }
 
-func nowhere(namespace string) error {
-	return obstruct("namespace %s does not exist; the copy is made when it does", namespace)
+func nowhere(t target) *obstacle {
+	return &obstacle{text: t.place() + " does not exist; the copy is made when it does", nowhere: true}
 }
 
 // uncreated explains a failed creation of a copy. It returns other errors unchanged.
@@ -61,9 +65,9 @@ func uncreated(t *task, err error) error {
 	switch {
 	case !errors.As(err, &failed) || failed.Verb != apply.VerbCreate:
 	case apierrors.IsNotFound(err):
-		return nowhere(t.key.namespace)
+		return nowhere(t.key.target)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return obstruct("namespace %s is being deleted", t.key.namespace)
+		return obstruct("%s is being deleted", t.key.place())
 	}
 	return err
 }

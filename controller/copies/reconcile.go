@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -28,20 +29,26 @@ type task struct {
 	// domain of the source, and the name of the configuration that owns it.
 	domain        *trust.Domain
 	configuration string
+	// to is the cluster of the copy.
+	to kubernetes.Interface
 	// assess returns what the copy may hold, given what it holds.
 	assess func(held state) *trust.CopyAssessment
 }
 
 func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
+	if k.cluster != "" {
+		return c.reconcileRemote(ctx, k)
+	}
 	t := c.task(k)
 	if t == nil {
-		return c.retire(ctx, k)
+		return c.retire(ctx, k, c.client)
 	}
+	t.to = c.client
 	if o := c.forbidden(t); o != nil {
 		c.report(k, o.Error())
 		return o
 	}
-	if permitted, err := c.ask(ctx, k, seen); err != nil || !permitted {
+	if permitted, err := c.ask(ctx, t, seen); err != nil || !permitted {
 		return err
 	}
 	known := c.memory.get(k)
@@ -54,7 +61,13 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 		c.leave(t, a, keeps(a))
 		return nil
 	}
-	if permitted, err := c.ask(ctx, k, live); err != nil || !permitted {
+	return c.follow(ctx, t)
+}
+
+// follow makes a copy hold what the assessment allows. The consent is read live before.
+func (c *Controller) follow(ctx context.Context, t *task) error {
+	k := t.key
+	if permitted, err := c.ask(ctx, t, live); err != nil || !permitted {
 		return err
 	}
 	// Finish a write that has begun: after a shutdown its result would be unknown.
@@ -64,9 +77,9 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 	if err != nil {
 		c.memory.update(k, func(s *state) { s.wanted, s.version = "", "" })
 		if !apply.Benign(err) {
-			c.report(k, err.Error())
+			c.report(k, told(err))
 		}
-		return fmt.Errorf("copy %s %s/%s to %s/%s: %w", k.kind, k.from, t.copy.Name, k.namespace, k.name, err)
+		return fmt.Errorf("copy %s %s/%s to %s: %w", k.kind, k.from, t.copy.Name, k.where(), err)
 	}
 	c.leave(t, a, keeps(a))
 	if wrote {
@@ -77,43 +90,46 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 
 // ask reports whether a copy may stay, and takes it back if it is withdrawn. It returns an error if no watch
 // announces the change, so that the key is retried.
-func (c *Controller) ask(ctx context.Context, k key, where reading) (bool, error) {
-	verdict, why, err := c.permitted(ctx, k, where)
+func (c *Controller) ask(ctx context.Context, t *task, where reading) (bool, error) {
+	k := t.key
+	verdict, why, err := c.permitted(ctx, k, t.to, where)
 	if err == nil && verdict == trust.CopyWithdrawn && where == seen {
-		verdict, why, err = c.permitted(ctx, k, live)
+		verdict, why, err = c.permitted(ctx, k, t.to, live)
 	}
 	if err == nil && verdict == trust.CopyWithdrawn {
-		err = c.deleteCopy(ctx, k)
+		err = c.deleteCopy(ctx, k, t.to)
 	}
 	switch {
 	case err != nil:
 		if !apply.Benign(err) {
-			c.report(k, err.Error())
+			c.report(k, told(err))
 		}
 		return false, err
 	case verdict == trust.CopyAllowed:
 		return true, nil
 	}
 	c.report(k, why)
-	if c.watches.namespace(k.from) != nil && c.watches.namespace(k.namespace) != nil {
+	if k.cluster == "" && c.watches.namespace(k.from) != nil && c.watches.namespace(k.namespace) != nil {
 		return false, nil
 	}
 	return false, obstruct("%s", why)
 }
 
 // retire takes back a copy that the cached configuration does not want, unless live reads contradict.
-func (c *Controller) retire(ctx context.Context, k key) error {
-	if !c.watches.covers(k.namespace) || !c.watches.covers(k.from) {
+func (c *Controller) retire(ctx context.Context, k key, to kubernetes.Interface) error {
+	if k.cluster == "" && !c.watches.covers(k.namespace) || !c.watches.covers(k.from) {
 		c.memory.forget(k)
 		return nil
 	}
-	verdict, why, err := c.unasked(ctx, k)
+	verdict, why, err := c.unasked(ctx, k, to)
 	if err == nil && verdict == trust.CopyWithdrawn {
-		err = c.deleteCopy(ctx, k)
+		err = c.deleteCopy(ctx, k, to)
 	}
 	switch {
+	case k.cluster != "" && obstacleOf(err) != nil && obstacleOf(err).nowhere:
+		c.memory.forget(k)
 	case err != nil && !apply.Benign(err):
-		c.report(k, err.Error())
+		c.report(k, told(err))
 		return err
 	case err != nil:
 		return err
@@ -129,7 +145,7 @@ func (c *Controller) retire(ctx context.Context, k key) error {
 // leave keeps a copy as it is until something changes, or time changes the assessment.
 func (c *Controller) leave(t *task, a *trust.CopyAssessment, held string) {
 	if !a.Recheck.IsZero() {
-		c.queue.AddAfter(t.key, a.Recheck.Sub(c.clock.Now()))
+		c.queueOf(t.key).AddAfter(t.key, a.Recheck.Sub(c.clock.Now()))
 	}
 	c.report(t.key, held)
 }
@@ -148,7 +164,11 @@ func (c *Controller) task(k key) *task {
 		case cp.Kind == configv1alpha1.CopyConfigMap && d.Bundle.Name == cp.Name:
 			t.domain, t.assess = d, func(held state) *trust.CopyAssessment { return trust.AssessBundleCopy(d, held.anchors, now) }
 		case cp.Kind == configv1alpha1.CopySecret && d.Leaf(cp.Name) != nil:
-			t.domain, t.assess = d, func(state) *trust.CopyAssessment { return trust.AssessLeafCopy(d, cp.Name, now) }
+			t.domain, t.assess = d, func(state) *trust.CopyAssessment {
+				a := trust.AssessLeafCopy(d, cp.Name, now)
+				a.FollowBundles(c.bundlesBefore(n, cp, d))
+				return a
+			}
 		}
 	}
 	for _, name := range n.Configurations {

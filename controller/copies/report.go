@@ -43,7 +43,7 @@ func (c *Controller) report(k key, held string) {
 		}
 	})
 	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(k.kind), Namespace: k.from, Name: source}
-	where := k.namespace + "/" + k.name
+	where := k.where()
 	// Events of one object and reason are merged unless their actions differ.
 	action := display.Action("Copy to " + where)
 	switch {
@@ -52,6 +52,6 @@ func (c *Controller) report(k key, held string) {
 	case resumed:
 		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", display.Note("copy "+where+" follows its source again"))
 	case in > 0:
-		c.queue.AddAfter(k, in)
+		c.queueOf(k).AddAfter(k, in)
 	}
 }

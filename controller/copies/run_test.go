@@ -23,9 +23,9 @@ import (
 	"certrotation.dev/test/property"
 )
 
-// run runs a controller with its watches, until stop.
-func (w *world) run() (c *Controller, stop func()) {
-	c = w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
+// run runs a controller with its watches, until stop. clusters are the other clusters, nil for none.
+func (w *world) run(clusters Clusters) (c *Controller, stop func()) {
+	c = w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock, cfg.Clusters = w.api.Metadata, clock.RealClock{}, clusters })
 	ctx, cancel := context.WithCancel(w.ctx())
 	done := make(chan struct{})
 	go func() {
@@ -45,7 +45,7 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		w := newWorldAt(t, webConfig, time.Now())
 		w.rotate()
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble: as long as the rotation has taken
-		c, stop := w.run()
+		c, stop := w.run(nil)
 		c.NamespaceChanged(home)
 		synctest.Wait()
 		if !w.same() {
@@ -80,7 +80,7 @@ func TestRunLooksAgainInTime(t *testing.T) {
 		w := newWorldAt(t, webConfig, time.Now())
 		w.rotate()
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble: as long as the rotation has taken
-		c, stop := w.run()
+		c, stop := w.run(nil)
 		c.NamespaceChanged(home)
 		synctest.Wait()
 		w.leafFrom(time.Now().Add(time.Hour))
@@ -121,7 +121,7 @@ func TestRunFindsWhatIsNotWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := settled(t)
 		w.put(home, configuration(t, withoutCopies))
-		_, stop := w.run()
+		_, stop := w.run(nil)
 		synctest.Wait()
 		if diff := cmp.Diff(append([]string{"delete configmaps demo/bundle-here"}, gone...), w.wroteSorted()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)

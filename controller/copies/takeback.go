@@ -10,19 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/contenthash"
-	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // deleteCopy removes what was copied, regardless of the state of the source, and deletes the object. If others have
 // added keys, or the controller may not delete, it only removes the copied keys and the mark.
-func (c *Controller) deleteCopy(ctx context.Context, k key) error {
+func (c *Controller) deleteCopy(ctx context.Context, k key, to kubernetes.Interface) error {
 	if c.watches.sees(k.target) && c.watches.version(k.target) == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (c *Controller) deleteCopy(ctx context.Context, k key) error {
 	if k.kind == configv1alpha1.CopySecret {
 		take = c.takeBackSecret
 	}
-	took, err := take(writing, k)
+	took, err := take(writing, k, to)
 	c.memory.update(k, func(s *state) { s.wanted, s.version, s.anchors = "", "", nil })
 	if err != nil {
 		return fmt.Errorf("take back the copy %s: %w", k, err)
@@ -43,8 +43,8 @@ func (c *Controller) deleteCopy(ctx context.Context, k key) error {
 	return nil
 }
 
-func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
-	object, exists, err := c.secrets(k.namespace).Get(ctx, k.name)
+func (c *Controller) takeBackSecret(ctx context.Context, k key, to kubernetes.Interface) (bool, error) {
+	object, exists, err := c.secrets(to, k.namespace).Get(ctx, k.name)
 	if err != nil || !exists || !isCopyFrom(object, k) {
 		return false, err
 	}
@@ -64,12 +64,12 @@ func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
 		// The API server requires both keys, and accepts empty values.
 		left.Data = with(left.Data, map[string][]byte{inventory.ActiveCertKey: {}, inventory.ActiveKeyKey: {}})
 	}
-	unmark(&left.ObjectMeta)
-	return deleteOrEmpty(ctx, c.secrets(k.namespace), left, alone)
+	unmark(&left.ObjectMeta, k.target)
+	return deleteOrEmpty(ctx, c.secrets(to, k.namespace), left, alone)
 }
 
-func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error) {
-	object, exists, err := c.configMaps(k.namespace).Get(ctx, k.name)
+func (c *Controller) takeBackConfigMap(ctx context.Context, k key, to kubernetes.Interface) (bool, error) {
+	object, exists, err := c.configMaps(to, k.namespace).Get(ctx, k.name)
 	if err != nil || !exists || !isCopyFrom(object, k) {
 		return false, err
 	}
@@ -79,8 +79,8 @@ func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error)
 	left := object.DeepCopy()
 	delete(left.Data, inventory.BundleKey)
 	delete(left.Data, contenthash.SupersededKey)
-	unmark(&left.ObjectMeta)
-	return deleteOrEmpty(ctx, c.configMaps(k.namespace), left, len(left.Data)+len(left.BinaryData) == 0)
+	unmark(&left.ObjectMeta, k.target)
+	return deleteOrEmpty(ctx, c.configMaps(to, k.namespace), left, len(left.Data)+len(left.BinaryData) == 0)
 }
 
 // deleteOrEmpty deletes an object as it was read, if alone is set and the controller may delete. Otherwise it writes
@@ -100,6 +100,6 @@ func unlikeCopied(k key, object metav1.Object, hash string) *obstacle {
 	if object.GetAnnotations()[rotation.AnnotationContentHash] == hash {
 		return nil
 	}
-	return obstruct("%s/%s in namespace %s is not wanted there any more, and is not taken back because others have changed it; delete it, or take the label %s from it",
-		k.kind, k.name, k.namespace, trust.LabelCopyOf)
+	return obstruct("%s/%s in %s is not wanted there any more, and is not taken back because others have changed it; delete it, or take the label %s from it",
+		k.kind, k.name, k.place(), k.label())
 }

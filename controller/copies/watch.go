@@ -149,12 +149,18 @@ func of(informers map[string]cache.SharedIndexInformer, namespace string) cache.
 
 // sees reports whether the watches would show a copy if it existed.
 func (w *watches) sees(t target) bool {
+	if t.cluster != "" {
+		return false
+	}
 	informer := of(w.copies[t.kind], t.namespace)
 	return informer != nil && informer.HasSynced()
 }
 
 // version is the last observed resource version of a copy, "" if there is none.
 func (w *watches) version(t target) string {
+	if t.cluster != "" {
+		return ""
+	}
 	if object := stored(of(w.copies[t.kind], t.namespace), cache.NewObjectName(t.namespace, t.name).String()); object != nil {
 		return object.GetResourceVersion()
 	}

@@ -206,6 +206,7 @@ func (w *world) copies(change func(*Config)) *Controller {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(c.queue.ShutDown)
+	w.t.Cleanup(c.remotes.ShutDown)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
@@ -20,12 +21,12 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-func (c *Controller) secrets(namespace string) apply.Writer[*corev1.Secret] {
-	return apply.To(c.client.CoreV1().Secrets(namespace), "secrets", c.by)
+func (c *Controller) secrets(to kubernetes.Interface, namespace string) apply.Writer[*corev1.Secret] {
+	return apply.To(to.CoreV1().Secrets(namespace), "secrets", c.by)
 }
 
-func (c *Controller) configMaps(namespace string) apply.Writer[*corev1.ConfigMap] {
-	return apply.To(c.client.CoreV1().ConfigMaps(namespace), "configmaps", c.by)
+func (c *Controller) configMaps(to kubernetes.Interface, namespace string) apply.Writer[*corev1.ConfigMap] {
+	return apply.To(to.CoreV1().ConfigMaps(namespace), "configmaps", c.by)
 }
 
 // write updates a copy after live reads. It returns the assessment that it used, and whether it wrote.
@@ -52,7 +53,7 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 	if err != nil {
 		return a, nil, false, apply.Stale(err)
 	}
-	object, wrote, err := c.configMaps(t.key.namespace).Write(ctx, &corev1.ConfigMap{ObjectMeta: t.key.meta()}, apply.Any,
+	object, wrote, err := c.configMaps(t.to, t.key.namespace).Write(ctx, &corev1.ConfigMap{ObjectMeta: t.key.meta()}, apply.Any,
 		func(object *corev1.ConfigMap, exists bool) error {
 			if o := foreign(t, object); exists && o != nil {
 				return o
@@ -107,7 +108,7 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 	if err != nil {
 		return a, nil, false, err
 	}
-	object, wrote, err := c.secrets(t.key.namespace).Write(ctx, &corev1.Secret{ObjectMeta: t.key.meta(), Type: corev1.SecretTypeTLS}, apply.Any,
+	object, wrote, err := c.secrets(t.to, t.key.namespace).Write(ctx, &corev1.Secret{ObjectMeta: t.key.meta(), Type: corev1.SecretTypeTLS}, apply.Any,
 		func(object *corev1.Secret, exists bool) error {
 			if o := foreign(t, object); exists && o != nil {
 				return o

@@ -105,6 +105,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.RecordedWaiverApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RelyingParty"):
 		return &configv1alpha1.RelyingPartyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RemoteCluster"):
+		return &configv1alpha1.RemoteClusterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RenewedEvidence"):
 		return &configv1alpha1.RenewedEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Reporters"):

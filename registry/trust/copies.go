@@ -97,6 +97,8 @@ type CopyConsent struct {
 	// Copy as the destination would accept it, and the Namespace that the copy is in.
 	Copy        AcceptedCopy
 	Destination string
+	// Cluster is the name of the cluster with that Namespace, "" for this one.
+	Cluster string
 	// SourceManaged says that the Namespace of the source exists and has the label LabelManaged.
 	SourceManaged bool
 	// Asked says that a configuration of the source's namespace asks for the copy. Unreadable names configurations
@@ -110,7 +112,7 @@ type CopyConsent struct {
 // JudgeCopy returns whether the copy may exist, and if not, why and what to do. An unreadable configuration withdraws no
 // copy. Anything else that is missing does, except the label of the copy's own namespace: nothing is written there.
 func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
-	same := c.Destination == c.Copy.From
+	same := c.Cluster == "" && c.Destination == c.Copy.From
 	if !c.SourceManaged {
 		if same {
 			return CopyUndecided, fmt.Sprintf("namespace %s does not have the label %s=%s: nothing is written in it", c.Copy.From, LabelManaged, ManagedValue)
@@ -120,8 +122,8 @@ func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
 	if !same {
 		accepted, refused := ParseCopiesFrom(c.Accepted)
 		if !slices.Contains(accepted, c.Copy) {
-			return CopyWithdrawn, fmt.Sprintf("namespace %s does not accept %s/%s from namespace %s%s; its owner agrees by adding %s to its annotation %s, which is separated by commas",
-				c.Destination, c.Copy.Kind, c.Copy.Name, c.Copy.From, refusedOf(c.Copy.From, refused), c.Copy, CopiesFrom)
+			return CopyWithdrawn, fmt.Sprintf("%s does not accept %s/%s from namespace %s%s; its owner agrees by adding %s to its annotation %s, which is separated by commas",
+				PlaceOf(c.Cluster, c.Destination), c.Copy.Kind, c.Copy.Name, c.Copy.From, refusedOf(c.Copy.From, refused), c.Copy, CopiesFrom)
 		}
 	}
 	switch {
@@ -131,6 +133,14 @@ func JudgeCopy(c *CopyConsent) (CopyVerdict, string) {
 		return CopyUndecided, fmt.Sprintf("it is not known whether it is still asked for: %s cannot be read", strings.Join(c.Unreadable, ", "))
 	}
 	return CopyWithdrawn, "no configuration of namespace " + c.Copy.From + " asks for it"
+}
+
+// PlaceOf is a namespace for people, with its cluster unless that is this one.
+func PlaceOf(cluster, namespace string) string {
+	if cluster == "" {
+		return "namespace " + namespace
+	}
+	return "namespace " + namespace + " of cluster " + cluster
 }
 
 // refusedOf names the entries about a namespace that accept nothing. It hides those about other namespaces.
@@ -156,6 +166,8 @@ type CopyAssessment struct {
 	Anchors []*pki.Certificate
 	// Kept are those of the Anchors that the bundle no longer holds, and what needs them.
 	Kept []KeptAnchor
+	// Signer is the CA of a leaf, nil for a bundle, and if there are blockers.
+	Signer *pki.Certificate
 	// Recheck is the next moment at which time alone changes the assessment, zero if never.
 	Recheck time.Time
 }
@@ -242,7 +254,30 @@ func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 		return wait(ReasonAnchorNotLoaded, "has other anchors under ca.crt than it is to have; the copy keeps what it has until they are written")
 	}
 	_, blockers := a.maySign(ca, name)
-	return &CopyAssessment{Blockers: blockers, Recheck: again.next}
+	if len(blockers) > 0 {
+		return &CopyAssessment{Blockers: blockers, Recheck: again.next}
+	}
+	return &CopyAssessment{Signer: ca, Recheck: again.next}
+}
+
+// BundleCopy is a copy of a bundle with the anchors that it is known to hold.
+type BundleCopy struct {
+	Object  string
+	Anchors []*pki.Certificate
+}
+
+// FollowBundles makes the copy of a leaf wait for the copies of its bundle in the same cluster: its readers must have
+// the CA before the first of them presents the leaf.
+func (a *CopyAssessment) FollowBundles(bundles []BundleCopy) {
+	if a.Signer == nil {
+		return
+	}
+	for _, b := range bundles {
+		if !slices.ContainsFunc(b.Anchors, a.Signer.Equal) {
+			a.Blockers = append(a.Blockers, Blocker{Object: b.Object, Reason: ReasonAnchorNotLoaded,
+				Message: fmt.Sprintf("is not known to hold %s, which signed the leaf", a.Signer.Subject)})
+		}
+	}
 }
 
 func waitingCopy(b Blocker) *CopyAssessment { return &CopyAssessment{Blockers: []Blocker{b}} }

@@ -93,6 +93,13 @@ func TestJudgeCopy(t *testing.T) {
 		{name: "another name", edit: func(c *CopyConsent) { c.Accepted = "demo/Secret/client2" }, verdict: CopyWithdrawn, says: "does not accept Secret/client from namespace demo"},
 		{name: "another kind", edit: func(c *CopyConsent) { c.Accepted = "demo/ConfigMap/client" }, verdict: CopyWithdrawn, says: "does not accept"},
 		{name: "another namespace", edit: func(c *CopyConsent) { c.Accepted = "demo2/Secret/client" }, verdict: CopyWithdrawn, says: "does not accept"},
+		{name: "the same namespace of another cluster, not accepted", edit: func(c *CopyConsent) {
+			c.Cluster, c.Destination, c.Accepted = "east", "demo", ""
+		}, verdict: CopyWithdrawn, says: "namespace demo of cluster east does not accept Secret/client from namespace demo"},
+		{name: "the same namespace of another cluster, accepted", edit: func(c *CopyConsent) { c.Cluster, c.Destination = "east", "demo" }, verdict: CopyAllowed},
+		{name: "another cluster, and the source's namespace is not managed", edit: func(c *CopyConsent) {
+			c.Cluster, c.Destination, c.SourceManaged = "east", "demo", false
+		}, verdict: CopyWithdrawn, says: "certrotation.dev/managed=true"},
 		{name: "the whole namespace", edit: func(c *CopyConsent) { c.Accepted = "demo" }, verdict: CopyWithdrawn, says: `("demo" is not of the form`},
 		{name: "what is wrong about others is not told", edit: func(c *CopyConsent) { c.Accepted = "secretive" }, verdict: CopyWithdrawn, says: "from namespace demo; its owner"},
 		{name: "not asked for any more", edit: func(c *CopyConsent) { c.Asked = false }, verdict: CopyWithdrawn, says: "no configuration of namespace demo"},
@@ -299,5 +306,32 @@ func TestAssessLeafCopyOfNoLeaf(t *testing.T) {
 	w := bootstrapped(t)
 	if got := AssessLeafCopy(&w.d, "nobody", w.now); len(got.Blockers) != 1 || got.Blockers[0].Reason != ReasonMissing {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestFollowBundles: a leaf waits for each copy of its bundle that does not hold its CA.
+func TestFollowBundles(t *testing.T) {
+	w := bootstrapped(t)
+	ca, other := w.d.Signer.Active, foreign(w)
+	held := func(anchors ...*pki.Certificate) BundleCopy {
+		return BundleCopy{Object: "ConfigMap/there", Anchors: anchors}
+	}
+	for _, tc := range []struct {
+		name    string
+		bundles []BundleCopy
+		waits   int
+	}{
+		{name: "no copy of the bundle"},
+		{name: "a copy with the CA", bundles: []BundleCopy{held(other, ca)}},
+		{name: "a copy with another CA", bundles: []BundleCopy{held(other)}, waits: 1},
+		{name: "a copy that is not known, and one with the CA", bundles: []BundleCopy{held(), held(ca)}, waits: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := AssessLeafCopy(&w.d, w.d.Leaves[0].Name, w.now)
+			a.FollowBundles(tc.bundles)
+			if len(a.Blockers) != tc.waits || tc.waits > 0 && a.Blockers[0].Reason != ReasonAnchorNotLoaded {
+				t.Errorf("blockers %v", a.Blockers)
+			}
+		})
 	}
 }

@@ -74,6 +74,9 @@ const (
 	// hold it. AnnotationCopyOf has it as NAMESPACE/NAME.
 	LabelCopyOf      = "certrotation.dev/copy-of"
 	AnnotationCopyOf = "certrotation.dev/copy-of"
+	// LabelRemoteCopyOf has that value on copies in another cluster, instead of LabelCopyOf: a certrotation there must
+	// not take them for its own.
+	LabelRemoteCopyOf = "certrotation.dev/remote-copy-of"
 	// CopiesFrom, as an annotation of a Namespace, lists the copies that it accepts, separated by commas:
 	// FROM/Secret/NAME or FROM/ConfigMap/NAME. FROM is the namespace of the configuration that asks for the copy,
 	// NAME the name of the copy.

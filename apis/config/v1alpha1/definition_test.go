@@ -364,6 +364,24 @@ func TestDefinitionRefuses(t *testing.T) {
 			path:   "spec.rollout.staticPod.quorum.strategy", detail: "TwoNode",
 		},
 		{name: "a copy without a kind", mutate: func(c *RotationConfigurationSpec) { c.Copies[0].Kind = "" }, path: "spec.copies[0].kind", detail: "ConfigMap"},
+		{
+			name: "a copy into another cluster without a namespace", mutate: func(c *RotationConfigurationSpec) { c.Copies[1].Cluster = "east" },
+			path: "spec.copies[1]", detail: "needs a toNamespace",
+		},
+		{
+			name: "a cluster with a name of capitals",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.Clusters = []RemoteCluster{{Name: "East", KubeconfigSecretName: "east"}}
+			},
+			path: "spec.clusters[0].name", detail: "should match",
+		},
+		{
+			name: "two clusters of one name",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.Clusters = []RemoteCluster{{Name: "east", KubeconfigSecretName: "a"}, {Name: "east", KubeconfigSecretName: "b"}}
+			},
+			path: "spec.clusters[1]", detail: "Duplicate",
+		},
 		{name: "a copy of no kind", mutate: func(c *RotationConfigurationSpec) { c.Copies[0].Kind = "Pod" }, path: "spec.copies[0].kind", detail: "ConfigMap"},
 	})
 }

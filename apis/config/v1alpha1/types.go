@@ -87,10 +87,16 @@ type RotationConfigurationSpec struct {
 	// rollout brings the aggregate to the nodes.
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
-	// copies are copies of bundles and leaves under other names or in other namespaces.
+	// clusters are other clusters that receive copies.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=2000
+	Clusters []RemoteCluster `json:"clusters,omitempty"`
+	// copies are copies of bundles and leaves under other names, in other namespaces or in other clusters.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=512
+	// +kubebuilder:validation:MaxItems=4096
 	Copies []Copy `json:"copies,omitempty"`
 	// credentials describes the whole whose editions rotate together.
 	// +optional

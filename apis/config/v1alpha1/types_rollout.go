@@ -155,35 +155,6 @@ type Quorum struct {
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 
-// CopyKind is the kind of a copied object.
-// +kubebuilder:validation:Enum=ConfigMap;Secret
-type CopyKind string
-
-// Kinds of copied objects.
-const (
-	CopyConfigMap CopyKind = "ConfigMap"
-	CopySecret    CopyKind = "Secret"
-)
-
-// Copy keeps a copy of a bundle or a leaf under another name or in another namespace.
-type Copy struct {
-	// kind of the object.
-	Kind CopyKind `json:"kind"`
-	// name of a bundle or leaf of this configuration.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
-	// toNamespace defaults to the namespace of the configuration. Any other namespace must accept the copy with its
-	// annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
-	// +optional
-	// +kubebuilder:validation:MaxLength=63
-	ToNamespace string `json:"toNamespace,omitempty"`
-	// toName defaults to name.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	ToName string `json:"toName,omitempty"`
-}
-
 // Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap.
 // Each is changed in one write.
 type Aggregate struct {

@@ -22,7 +22,8 @@ var specPath = field.NewPath("spec")
 func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	spec = spec.DeepCopy()
 	SetDefaults(spec)
-	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string](), passwords: sets.New[string]()}
+	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), clusters: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string](),
+		passwords: sets.New[string]()}
 
 	v.ranges(spec.NodeCIDRs, specPath.Child("nodeCIDRs"))
 	v.ranges(spec.ServiceCIDRs, specPath.Child("serviceCIDRs"))
@@ -41,6 +42,9 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 	}
 	v.rollouts(spec, namespace)
 	v.quorums()
+	for i := range spec.Clusters {
+		v.cluster(&spec.Clusters[i], specPath.Child("clusters").Index(i))
+	}
 	for i := range spec.Copies {
 		v.copy(&spec.Copies[i], namespace, specPath.Child("copies").Index(i))
 	}
@@ -51,13 +55,15 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 type validator struct {
 	errs   field.ErrorList
 	claims claims
-	// copies are the objects in other namespaces, by namespace/name.
+	// copies are the objects in other namespaces, by namespace/name, and in other clusters, by cluster/namespace/name.
 	copies  claims
 	domains sets.Set[string]
-	leaves  sets.Set[string]
-	bundles sets.Set[string]
 	// passwords are the Secrets with passwords of keystores.
 	passwords sets.Set[string]
+	// clusters are the other clusters, by name.
+	clusters sets.Set[string]
+	leaves   sets.Set[string]
+	bundles  sets.Set[string]
 	// rolledOut are the parties whose evidence is a revision of the rollout.
 	rolledOut []rolledOutParty
 	// restarted are the workloads of all parties.

@@ -136,6 +136,38 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 			},
 		},
 		{
+			name: "copies into other clusters",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.Clusters = []RemoteCluster{{Name: "east", KubeconfigSecretName: "east"}, {Name: "west", KubeconfigSecretName: "west"}}
+				c.Copies = append(c.Copies, Copy{Kind: CopySecret, Name: "web-client", Cluster: "east", ToNamespace: "demo"},
+					Copy{Kind: CopySecret, Name: "web-client", Cluster: "west", ToNamespace: "demo"})
+			},
+		},
+		{
+			name: "copies into a cluster that is not there, and twice",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.Clusters = []RemoteCluster{{Name: "east", KubeconfigSecretName: "east"}}
+				into := func(cluster string) Copy {
+					return Copy{Kind: CopySecret, Name: "web-client", Cluster: cluster, ToNamespace: "demo"}
+				}
+				c.Copies = []Copy{into("north"), into("east"), into("east")}
+			},
+			want: []string{"FieldValueNotFound spec.copies[0].cluster", "FieldValueInvalid spec.copies[2]"},
+		},
+		{
+			name: "kubeconfigs in a leaf, and in one Secret for two",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.Clusters = []RemoteCluster{
+					{Name: "a", KubeconfigSecretName: "web-client"}, {Name: "b", KubeconfigSecretName: "kubeconfig"},
+					{Name: "c", KubeconfigSecretName: "kubeconfig"}, {Name: "d", KubeconfigSecretName: "No"},
+				}
+			},
+			want: []string{
+				"FieldValueInvalid spec.clusters[0].kubeconfigSecretName", "FieldValueInvalid spec.clusters[2].kubeconfigSecretName",
+				"FieldValueInvalid spec.clusters[3].kubeconfigSecretName",
+			},
+		},
+		{
 			name: "evidence of a rollout that does not bring the bundle",
 			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}

@@ -217,6 +217,25 @@ func TestAdoptGivesConsent(t *testing.T) {
 	}
 }
 
+// TestAdoptGivesConsentOfAKubeconfig: it is shown for which cluster, and without its content.
+func TestAdoptGivesConsentOfAKubeconfig(t *testing.T) {
+	c := newCluster(t, true)
+	cfg, err := load.Decode([]byte(adoptable + "  clusters: [{name: east, kubeconfigSecretName: east-kubeconfig}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "east-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("CANARY")}}
+	for _, o := range []runtime.Object{cfg, kubeconfig} {
+		if err := c.api.Put(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := c.ok(t, "adopt", "web", "--yes")
+	if !strings.Contains(out, "kubeconfig of cluster east") || strings.Contains(out+c.errOut.String(), "CANARY") || c.consents(t)["east-kubeconfig"] != "web" {
+		t.Errorf("%s, consents %v", out, c.consents(t))
+	}
+}
+
 func TestAdoptIsRefused(t *testing.T) {
 	tests := []struct {
 		name, says, stdin string

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -117,8 +118,11 @@ func partsOf(n *inventory.Namespace) ([]part, error) {
 			add(trust.SecretKind, name, "content"+of)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(n.Clusters)) {
+		add(trust.SecretKind, n.Clusters[name].SecretName, "kubeconfig of cluster "+name)
+	}
 	for i := range n.Copies {
-		if cp := &n.Copies[i]; cp.ToNamespace == n.Name {
+		if cp := &n.Copies[i]; cp.ToNamespace == n.Name && cp.Cluster == "" {
 			add(trust.ObjectKind(cp.Kind), cp.ToName, "copy of "+cp.Name)
 		}
 	}

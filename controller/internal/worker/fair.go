@@ -4,6 +4,7 @@
 package worker
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -18,6 +19,8 @@ type FairConfig[T comparable] struct {
 	Namespace func(T) string
 	// Workers is the number of goroutines that call Get.
 	Workers int
+	// Share is how many of them one namespace may hold. Defaults to Share(Workers).
+	Share int
 	// Clock measures delays.
 	Clock clock.WithTicker
 }
@@ -46,7 +49,7 @@ type fair[T comparable] struct {
 }
 
 func inTurn[T comparable](cfg FairConfig[T]) workqueue.TypedInterface[T] {
-	t := newTurns(cfg.Namespace, Share(cfg.Workers))
+	t := newTurns(cfg.Namespace, cmp.Or(cfg.Share, Share(cfg.Workers)))
 	return &fair[T]{
 		TypedInterface: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: cfg.Name, Clock: cfg.Clock, Queue: t}),
 		turns:          t,

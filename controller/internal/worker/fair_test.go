@@ -32,6 +32,24 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestGivenShare: a namespace holds as many workers as it is given, and others do not wait for it.
+func TestGivenShare(t *testing.T) {
+	queue := NewFair(FairConfig[string]{Namespace: namespaceOf, Workers: 4, Share: 1, Clock: clock.RealClock{}})
+	defer queue.ShutDown()
+	for _, key := range []string{"a/1", "a/2", "b/1"} {
+		queue.Add(key)
+	}
+	first, _ := queue.Get()
+	second, _ := queue.Get()
+	if first != "a/1" || second != "b/1" || queue.Len() != 0 {
+		t.Errorf("got %s and %s, and %d more are offered", first, second, queue.Len())
+	}
+	queue.Done(first)
+	if third, _ := queue.Get(); third != "a/2" {
+		t.Errorf("got %s", third)
+	}
+}
+
 // TestSilenceOfOneNamespace: ten thousand keys of silent namespaces are queued, and each uses its whole deadline.
 // Work on a key of another namespace begins within the documented time.
 func TestSilenceOfOneNamespace(t *testing.T) {

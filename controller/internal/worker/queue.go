@@ -29,8 +29,9 @@ type Config[K comparable] struct {
 	Describe func(K) []any
 	// Benign accepts errors that are no fault, in addition to those of apply.Benign.
 	Benign []func(error) bool
-	// Workers is how many keys are worked on at a time.
-	Workers int
+	// Workers is how many keys are worked on at a time, and Share how many of one namespace. Share defaults to
+	// Share(Workers).
+	Workers, Share int
 	// FirstRetry and LastRetry bound the retry delay of a failed key.
 	FirstRetry, LastRetry time.Duration
 	Clock                 clock.WithTicker
@@ -48,7 +49,7 @@ func New[K comparable](cfg Config[K]) *Queue[K] {
 	if cfg.Namespace == nil {
 		cfg.Namespace = func(K) string { return "" }
 	}
-	fair := FairConfig[K]{Name: cfg.Name, Namespace: cfg.Namespace, Workers: cfg.Workers, Clock: cfg.Clock}
+	fair := FairConfig[K]{Name: cfg.Name, Namespace: cfg.Namespace, Workers: cfg.Workers, Share: cfg.Share, Clock: cfg.Clock}
 	return &Queue[K]{TypedRateLimitingInterface: NewRateLimited(fair, cfg.FirstRetry, cfg.LastRetry), cfg: cfg}
 }
 

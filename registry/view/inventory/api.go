@@ -31,6 +31,8 @@ type Namespace struct {
 	Rollouts []*Rollout
 	// Copies of the configurations, in their order, with every default filled in.
 	Copies []configv1alpha1.Copy
+	// Clusters are the other clusters of the configurations, by name.
+	Clusters map[string]*Cluster
 	// Quorums are how the controller queries the members of etcd clusters that are pods of StatefulSets, with every
 	// default filled in. They are shared and read-only.
 	Quorums map[NamedWorkload]*configv1alpha1.Quorum
@@ -101,6 +103,10 @@ const (
 	ClaimAggregate ClaimKind = "aggregate"
 	// ClaimIssued is what another issuer delivers.
 	ClaimIssued ClaimKind = "issued"
+	// ClaimKubeconfig has the kubeconfig of another cluster.
+	ClaimKubeconfig ClaimKind = "kubeconfig"
+	// ClaimCluster is the name of another cluster, which is unique in the namespace.
+	ClaimCluster ClaimKind = "cluster"
 	// ClaimCopy is a copy of a bundle or leaf in the namespace of its source.
 	ClaimCopy ClaimKind = "copy"
 )

@@ -192,6 +192,9 @@ func (n *Namespace) add(configuration string, p *part) {
 		n.Rollouts = append(n.Rollouts, p.rollout)
 	}
 	n.Copies = append(n.Copies, p.copies...)
+	for _, c := range p.clusters {
+		n.Clusters = with(n.Clusters, c.Name, c)
+	}
 	n.addQuorums(configuration, p.configured)
 }
 
@@ -210,8 +213,12 @@ func (n *Namespace) Configured() *trust.Configured {
 	out := &trust.Configured{Domains: n.Domains, Aggregates: n.Aggregates}
 	for i := range n.Copies {
 		c := &n.Copies[i]
+		name := fmt.Sprintf("the copy of %s/%s to %s/%s", c.Kind, c.Name, c.ToNamespace, c.ToName)
+		if c.Cluster != "" {
+			name += " in cluster " + c.Cluster
+		}
 		out.Carriers = append(out.Carriers, trust.Carrier{
-			Name:    fmt.Sprintf("the copy of %s/%s to %s/%s", c.Kind, c.Name, c.ToNamespace, c.ToName),
+			Name:    name,
 			Objects: []string{objectName(trust.ObjectKind(c.Kind), c.Name)},
 		})
 	}

@@ -20,6 +20,7 @@ type part struct {
 	domains   []*trust.Domain
 	aggregate *trust.Aggregate
 	rollout   *Rollout
+	clusters  []*Cluster
 	copies    []configv1alpha1.Copy
 	// configured are the trust domains as the configuration declares them.
 	configured []configv1alpha1.TrustDomain
@@ -54,6 +55,9 @@ func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationS
 	}
 	if err := b.rollout(p, cfg); err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	if err := b.clusters(p, cfg); err != nil {
+		return nil, err
 	}
 	if err := b.copies(p, cfg); err != nil {
 		return nil, err

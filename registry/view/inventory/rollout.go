@@ -106,7 +106,7 @@ func (b *builder) copies(p *part, cfg *configv1alpha1.RotationConfigurationSpec)
 	for _, c := range cfg.Copies {
 		c.ToNamespace, c.ToName = cmp.Or(c.ToNamespace, b.sources.Namespace), cmp.Or(c.ToName, c.Name)
 		kind := trust.ObjectKind(c.Kind)
-		if c.ToNamespace == b.sources.Namespace && !p.claim(kind, c.ToName, Claim{Kind: ClaimCopy}) {
+		if c.Cluster == "" && c.ToNamespace == b.sources.Namespace && !p.claim(kind, c.ToName, Claim{Kind: ClaimCopy}) {
 			return fmt.Errorf("copies: %s is claimed twice", objectName(kind, c.ToName))
 		}
 		p.copies = append(p.copies, c)

@@ -16,6 +16,7 @@ import (
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/evidence"
 	"certrotation.dev/controller/issuer"
+	"certrotation.dev/controller/remote"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
@@ -117,9 +118,13 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 
 // followers maintain copies, and clean up after nodes that left.
 func (c *Config) followers(p *parts) ([]worker, error) {
+	clusters, err := remote.New(remote.Config{Client: c.Client, Dial: c.Dialer.DialContext})
+	if err != nil {
+		return nil, err
+	}
 	copying, err := copies.New(copies.Config{
 		Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Metadata: c.Metadata, Inventory: p.inventory, Recorder: p.recorder,
-		Metrics: c.Metrics, Namespaces: c.Namespaces,
+		Clusters: clusters, Metrics: c.Metrics, Namespaces: c.Namespaces,
 	})
 	if err != nil {
 		return nil, err

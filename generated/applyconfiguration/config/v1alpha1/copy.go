@@ -12,14 +12,18 @@ import (
 // CopyApplyConfiguration represents a declarative configuration of the Copy type for use
 // with apply.
 //
-// Copy keeps a copy of a bundle or a leaf under another name or in another namespace.
+// Copy keeps a copy of a bundle or a leaf under another name, in another namespace, or in another cluster.
 type CopyApplyConfiguration struct {
 	// kind of the object.
 	Kind *configv1alpha1.CopyKind `json:"kind,omitempty"`
 	// name of a bundle or leaf of this configuration.
 	Name *string `json:"name,omitempty"`
-	// toNamespace defaults to the namespace of the configuration. Any other namespace must accept the copy with its
-	// annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
+	// cluster is one of clusters. Without it, the copy is in the cluster of the configuration. A leaf is copied to a
+	// cluster after the copies of its bundle there.
+	Cluster *string `json:"cluster,omitempty"`
+	// toNamespace defaults to the namespace of the configuration. Any other namespace, and each in another
+	// cluster, must accept the copy with its annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each
+	// copy that it accepts.
 	ToNamespace *string `json:"toNamespace,omitempty"`
 	// toName defaults to name.
 	ToName *string `json:"toName,omitempty"`
@@ -44,6 +48,14 @@ func (b *CopyApplyConfiguration) WithKind(value configv1alpha1.CopyKind) *CopyAp
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *CopyApplyConfiguration) WithName(value string) *CopyApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithCluster sets the Cluster field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cluster field is set to the value of the last call.
+func (b *CopyApplyConfiguration) WithCluster(value string) *CopyApplyConfiguration {
+	b.Cluster = &value
 	return b
 }
 

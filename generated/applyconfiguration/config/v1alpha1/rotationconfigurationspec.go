@@ -26,7 +26,9 @@ type RotationConfigurationSpecApplyConfiguration struct {
 	Aggregate *AggregateApplyConfiguration `json:"aggregate,omitempty"`
 	// rollout brings the aggregate to the nodes.
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
-	// copies are copies of bundles and leaves under other names or in other namespaces.
+	// clusters are other clusters that receive copies.
+	Clusters []RemoteClusterApplyConfiguration `json:"clusters,omitempty"`
+	// copies are copies of bundles and leaves under other names, in other namespaces or in other clusters.
 	Copies []CopyApplyConfiguration `json:"copies,omitempty"`
 	// credentials describes the whole whose editions rotate together.
 	Credentials *CredentialsApplyConfiguration `json:"credentials,omitempty"`
@@ -92,6 +94,19 @@ func (b *RotationConfigurationSpecApplyConfiguration) WithAggregate(value *Aggre
 // If called multiple times, the Rollout field is set to the value of the last call.
 func (b *RotationConfigurationSpecApplyConfiguration) WithRollout(value *RolloutApplyConfiguration) *RotationConfigurationSpecApplyConfiguration {
 	b.Rollout = value
+	return b
+}
+
+// WithClusters adds the given value to the Clusters field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Clusters field.
+func (b *RotationConfigurationSpecApplyConfiguration) WithClusters(values ...*RemoteClusterApplyConfiguration) *RotationConfigurationSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithClusters")
+		}
+		b.Clusters = append(b.Clusters, *values[i])
+	}
 	return b
 }
 
