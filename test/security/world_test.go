@@ -5,12 +5,15 @@ package security
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,7 +146,32 @@ func (w *world) tenant(t *testing.T, namespace, name string, rights ...rbacv1.Po
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.account(t, name, token.Status.Token)
+	out := w.account(t, name, token.Status.Token)
+	if len(rights) > 0 {
+		out.await(t, namespace, &rights[0])
+	}
+	return out
+}
+
+// await returns when the authorizer of kube-apiserver, which watches roles and bindings, has seen those of an account.
+func (a *tenant) await(t *testing.T, namespace string, right *rbacv1.PolicyRule) {
+	t.Helper()
+	asked := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: right.Verbs[0], Group: right.APIGroups[0],
+		},
+	}}
+	if len(right.ResourceNames) > 0 {
+		asked.Spec.ResourceAttributes.Name = right.ResourceNames[0]
+	}
+	asked.Spec.ResourceAttributes.Resource, asked.Spec.ResourceAttributes.Subresource, _ = strings.Cut(right.Resources[0], "/")
+	eventually(t, "the rights of "+a.name, func(ctx context.Context) error {
+		answer, err := a.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
+		if err == nil && !answer.Status.Allowed {
+			err = errors.New(answer.Status.Reason + answer.Status.EvaluationError)
+		}
+		return err
+	})
 }
 
 func (w *world) account(t *testing.T, name, token string) *tenant {
