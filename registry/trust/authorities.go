@@ -30,7 +30,7 @@ func (a *facts) twins(ca *pki.Certificate) []*pki.Certificate {
 func (a *facts) standIns(ca *pki.Certificate, leaf string) []*pki.Certificate {
 	c := a.leaves[leaf].Certificate
 	return slices.DeleteFunc(a.twins(ca), func(twin *pki.Certificate) bool {
-		return !a.chains(a.leaves[leaf], twin) || c.NotAfter.After(twin.NotAfter)
+		return a.tooEarly(twin) || !a.chains(a.leaves[leaf], twin) || c.NotAfter.After(twin.NotAfter)
 	})
 }
 

@@ -66,6 +66,18 @@ func namesSerials(w *world) {
 	w.reloadAll()
 }
 
+// TestRenewedBeforeItsTime: a CA that is not valid yet stands in for none, whoever has loaded it.
+func TestRenewedBeforeItsTime(t *testing.T) {
+	w := bootstrapped(t)
+	former := w.d.Signer.Active
+	early := w.renewed(former, func(c *x509.Certificate) { c.NotBefore, c.NotAfter = w.now.Add(day), c.NotAfter.Add(365*day) })
+	w.d.Signer.Active, w.d.Bundle.Anchors = early, []*pki.Certificate{former, early}
+	w.reloadAll()
+	if anchor := w.assess().Anchors[0]; anchor.SafeToRemove || !slices.Contains(anchor.NeededBy, "Secret/server") {
+		t.Errorf("needed by %q, safe to remove: %t", anchor.NeededBy, anchor.SafeToRemove)
+	}
+}
+
 // TestRenewedWithAnotherIdentifier: past the guard, a CA with the same key and name but another identifier, or serial
 // number, replaces the active one. The former anchor stays until every leaf that names the former is reissued, and
 // presented.
