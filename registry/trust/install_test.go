@@ -209,7 +209,7 @@ func TestRefusedInstallation(t *testing.T) {
 				c.PermittedDNSDomainsCritical, c.PermittedDNSDomains = true, []string{"elsewhere.example"}
 			}, nil)
 			return []*pki.Certificate{w.signed(root, nil), limited}
-		}, TrustBeforeUse, "so that it is accepted: its issuer CN=Elsewhere Root"},
+		}, TrustBeforeUse, "or do not accept its constraints"},
 		"below a root that permits none": {func(w *world, _ *pki.Pair) []*pki.Certificate {
 			short := w.root("Short Root")
 			w.keys[short.Certificate.Fingerprint] = short
