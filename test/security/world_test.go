@@ -154,7 +154,7 @@ func (w *world) tenant(t *testing.T, namespace, name string, rights ...rbacv1.Po
 }
 
 // await returns when the authorizer of kube-apiserver, which watches roles and bindings, has seen those of an account.
-func (a *tenant) await(t *testing.T, namespace string, right *rbacv1.PolicyRule) {
+func (k *tenant) await(t *testing.T, namespace string, right *rbacv1.PolicyRule) {
 	t.Helper()
 	asked := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -165,8 +165,8 @@ func (a *tenant) await(t *testing.T, namespace string, right *rbacv1.PolicyRule)
 		asked.Spec.ResourceAttributes.Name = right.ResourceNames[0]
 	}
 	asked.Spec.ResourceAttributes.Resource, asked.Spec.ResourceAttributes.Subresource, _ = strings.Cut(right.Resources[0], "/")
-	eventually(t, "the rights of "+a.name, func(ctx context.Context) error {
-		answer, err := a.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
+	eventually(t, "the rights of "+k.name, func(ctx context.Context) error {
+		answer, err := k.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, asked, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
 			err = errors.New(answer.Status.Reason + answer.Status.EvaluationError)
 		}
