@@ -26,9 +26,7 @@ import (
 	"certrotation.dev/test/kubeletvolume"
 )
 
-const gatewayNamespace = "gateway"
-
-// gatewayConfiguration is a trust domain whose CA and leaves are cert-manager's.
+// gatewayConfiguration is a trust domain whose leaves are cert-manager's, and its CA as the signer says.
 const gatewayConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: gateway}
@@ -36,7 +34,7 @@ spec:
   trustDomains:
   - name: gateway
     issuer: CertManager
-    signer: {secretName: gateway-signer, issuedSecretName: ca}
+    signer: %s
     bundle: {configMapName: gateway-bundle}
     leaves:
     - {secretName: gateway, issuedSecretName: issued-gateway, dnsNames: [haproxy.parties.svc], usages: [ServerAuth], policy: {backdate: 0s}}
@@ -50,16 +48,16 @@ spec:
     - {name: client, verifies: {usages: [ServerAuth]}, presents: [client], evidence: {kind: acknowledgement}}
 `
 
-// issuance is what cert-manager issues in a namespace.
-type issuance struct {
-	*plane
-
-	namespace string
-	dynamic   dynamic.Interface
+// TestCertManager rotates the CA of a gateway and its client, whose leaves the controllers of cert-manager issue.
+func TestCertManager(t *testing.T) {
+	t.Parallel()
+	p := workingPlane.use(t)
+	startCertManager(t, p)
+	t.Run("replaces its CA", func(t *testing.T) { replacesItsCA(t, p) })
+	t.Run("signs with our CA", func(t *testing.T) { signsWithOurCA(t, p) })
 }
 
-// newIssuance starts cert-manager for a test.
-func newIssuance(t *testing.T, p *plane, namespace string) *issuance {
+func startCertManager(t *testing.T, p *plane) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -72,25 +70,58 @@ func newIssuance(t *testing.T, p *plane, namespace string) *issuance {
 			t.Error(err)
 		}
 	})
-	client, err := dynamic.NewForConfig(p.AdminConfig())
+}
+
+var gatewayConsent = map[string]string{trust.AnnotationConfiguration: "gateway"}
+
+// issuance is what cert-manager issues in a namespace.
+type issuance struct {
+	*plane
+
+	namespace string
+	dynamic   dynamic.Interface
+}
+
+func (r *ring) issuance(t *testing.T) *issuance {
+	t.Helper()
+	client, err := dynamic.NewForConfig(r.AdminConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &issuance{plane: p, namespace: namespace, dynamic: client}
+	return &issuance{plane: r.plane, namespace: r.namespace, dynamic: client}
 }
 
-// TestCertManagerReplacesItsCA has the controllers of cert-manager replace their CA in one write, and renew a client's leaf at once,
-// while the gateway does not reload. The client gets that leaf when the gateway has loaded the CA, the gateway's own leaf is issued
-// anew, and no request fails.
-func TestCertManagerReplacesItsCA(t *testing.T) {
-	t.Parallel()
-	r := newGateway(t)
-	s := newIssuance(t, r.plane, r.namespace)
-	consent := map[string]string{trust.AnnotationConfiguration: "gateway"}
+// signsWithOurCA rotates a CA that certrotation makes, and that an Issuer reads. cert-manager signs with the new one when all have
+// loaded it, and is asked for both leaves. No request fails.
+func signsWithOurCA(t *testing.T, p *plane) {
+	r := newGateway(t, p, "gateway-ours", "{secretName: gateway-signer}")
+	s := r.issuance(t)
 	s.create(t,
-		certmanager.SelfSignedIssuer(r.namespace, "self-signed"), certmanager.CA(r.namespace, "ca", "self-signed", consent),
-		certmanager.CAIssuer(r.namespace, "ca", "ca"), certmanager.Client(r.namespace, "issued-client", "ca", consent),
-		certmanager.Leaf(r.namespace, "issued-gateway", "ca", consent, "haproxy.parties.svc"))
+		certmanager.CAIssuer(r.namespace, "ca", r.signer), certmanager.Client(r.namespace, "issued-client", "ca", gatewayConsent),
+		certmanager.Leaf(r.namespace, "issued-gateway", "ca", gatewayConsent, "haproxy.parties.svc"))
+	r.start(t)
+	r.reload(t, r.servers[0])
+	old := r.certificate(t, r.signer)
+	requests := r.sendRequests(t)
+	r.volumes.await(requests)
+	if _, err := r.own.CertrotationV1alpha1().CertificateRotations(r.namespace).Rotate(
+		t.Context(), r.signer, &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{},
+	); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitRotated(t, old)
+	r.endsWith(t, requests, r.certificate(t, r.signer))
+}
+
+// replacesItsCA has cert-manager replace its CA in one write, and renew a client's leaf at once, while the gateway does not reload. The
+// client gets that leaf when the gateway has loaded the CA, the gateway's own leaf is issued anew, and no request fails.
+func replacesItsCA(t *testing.T, p *plane) {
+	r := newGateway(t, p, "gateway", "{secretName: gateway-signer, issuedSecretName: ca}")
+	s := r.issuance(t)
+	s.create(t,
+		certmanager.SelfSignedIssuer(r.namespace, "self-signed"), certmanager.CA(r.namespace, "ca", "self-signed", gatewayConsent),
+		certmanager.CAIssuer(r.namespace, "ca", "ca"), certmanager.Client(r.namespace, "issued-client", "ca", gatewayConsent),
+		certmanager.Leaf(r.namespace, "issued-gateway", "ca", gatewayConsent, "haproxy.parties.svc"))
 	r.start(t)
 	reloads := r.reload(t, r.servers[0])
 	old := r.certificate(t, r.signer)
@@ -123,8 +154,18 @@ func TestCertManagerReplacesItsCA(t *testing.T) {
 	}
 	reloads.pause(false)
 
+	r.awaitRotated(t, old)
+	r.endsWith(t, requests, next)
+	if key := r.secret(t, r.signer).Data[corev1.TLSPrivateKeyKey]; len(key) > 0 {
+		t.Error("the key of cert-manager's CA is in another Secret")
+	}
+}
+
+// awaitRotated waits until the CA is another one, and at rest.
+func (r *ring) awaitRotated(t *testing.T, old *pki.Certificate) {
+	t.Helper()
 	eventually(t, "the CA is rotated", func(ctx context.Context) error {
-		now, err := rotations.Get(ctx, r.signer, metav1.GetOptions{})
+		now, err := r.own.CertrotationV1alpha1().CertificateRotations(r.namespace).Get(ctx, r.signer, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -133,27 +174,29 @@ func TestCertManagerReplacesItsCA(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "no Secret, bundle or file has another anchor", func(ctx context.Context) error { return r.hasOnly(ctx, next) })
-	eventually(t, "HAProxy has the new CA alone", func(ctx context.Context) error { return r.servers[0].hasOnly(ctx, next) })
+}
+
+// endsWith asserts that a CA is the only one anywhere, and that no request has failed.
+func (r *ring) endsWith(t *testing.T, requests *requests, ca *pki.Certificate) {
+	t.Helper()
+	eventually(t, "no Secret, bundle or file has another anchor", func(ctx context.Context) error { return r.hasOnly(ctx, ca) })
+	eventually(t, "HAProxy has the new CA alone", func(ctx context.Context) error { return r.servers[0].hasOnly(ctx, ca) })
 	eventually(t, "requests are answered afterwards", func(ctx context.Context) error { return requests.awaitMore(ctx, requestsOfEach) })
 	requests.want(t)
-	if key := r.secret(t, r.signer).Data[corev1.TLSPrivateKeyKey]; len(key) > 0 {
-		t.Error("the key of cert-manager's CA is in another Secret")
-	}
 }
 
 // newGateway is a ring of HAProxy alone, with a client.
-func newGateway(t *testing.T) *ring {
+func newGateway(t *testing.T, p *plane, namespace, signer string) *ring {
 	t.Helper()
 	haproxy := partyPrograms()[1]
 	haproxy.file, haproxy.leaf = "gateway.cfg", "gateway"
 	haproxy.args[len(haproxy.args)-1] = "{{.Dir}}/gateway.cfg"
 	r := &ring{
-		plane: workingPlane.use(t), namespace: gatewayNamespace, signer: "gateway-signer", bundle: "gateway-bundle", servers: []*party{haproxy},
+		plane: p, namespace: namespace, signer: "gateway-signer", bundle: "gateway-bundle", servers: []*party{haproxy},
 		ports: freePorts(t, "haproxy"),
 	}
 	makeNamespace(t, r.client, r.namespace)
-	configure(t, r.own, r.namespace, fmt.Sprintf(gatewayConfiguration, r.ports["haproxy"]))
+	configure(t, r.own, r.namespace, fmt.Sprintf(gatewayConfiguration, signer, r.ports["haproxy"]))
 	return r
 }
 
