@@ -355,6 +355,38 @@ func TestIssuerFails(t *testing.T) {
 	m.rotated()
 }
 
+// TestIssuedWithoutConsent: nothing is taken, or asked for, before the Secrets of the issuer consent. It says what to do.
+func TestIssuedWithoutConsent(t *testing.T) {
+	w := newWorld(t, issuedConfig)
+	m := newCertManager(w, issuedCA)
+	m.begin()
+	for _, name := range []string{issuedCA, issuedServer} {
+		secret := m.secret(name)
+		secret.Annotations = nil
+		m.put(secret)
+	}
+	c := m.controller()
+	consents := func(name string) {
+		secret := m.secret(name)
+		secret.Annotations = map[string]string{trust.AnnotationConfiguration: "web"}
+		m.put(secret)
+		m.settle(c)
+	}
+	for _, name := range []string{issuedCA, issuedServer} {
+		m.settle(c)
+		problems := trust.Assess(m.domain(), m.clock.Now()).Problems
+		is := func(p trust.Problem) bool { return p.Reason == trust.ReasonNotAdopted && p.Object == "Secret/"+name }
+		if !slices.ContainsFunc(problems, is) || m.domain().Leaf(serverLeaf).Present {
+			t.Errorf("problems %v, want NotAdopted of Secret/%s", problems, name)
+		}
+		consents(name)
+	}
+	m.rotated()
+	if len(m.asked) > 0 {
+		t.Errorf("asked for %q", m.asked)
+	}
+}
+
 // TestIssuedIsUnfit: what no verifier would accept, or could sign itself, is not taken.
 func TestIssuedIsUnfit(t *testing.T) {
 	for name, unfit := range map[string]struct {

@@ -132,6 +132,9 @@ func (a *decision) problems() []Problem {
 	add(d.Bundle.Problem)
 	add(unreadProblem(d.Bundle.Ref(), d.Bundle.Unread))
 	add(d.RosterProblem)
+	for _, delivery := range d.deliveries() {
+		add(delivery.Problem)
+	}
 	out = append(out, a.diverged()...)
 	out = append(out, d.twiceChosen()...)
 	for i := range d.Leaves {

@@ -4,10 +4,21 @@
 package trust
 
 import (
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
 )
+
+// deliveries are what the issuer delivers, the CA first.
+func (d *Domain) deliveries() []*Issued {
+	out := make([]*Issued, 0, 1+len(d.Leaves))
+	out = append(out, d.Signer.Issued)
+	for i := range d.Leaves {
+		out = append(out, d.Leaves[i].Issued)
+	}
+	return slices.DeleteFunc(out, func(i *Issued) bool { return i == nil })
+}
 
 func (i *Issued) settledAt() time.Time { return i.Certificate.NotBefore.Add(i.Settles) }
 

@@ -73,6 +73,9 @@ func (a *decision) unsettled(l *Leaf) bool {
 // request returns the action that asks the issuer for a leaf, and what is waited for.
 func (a *decision) request(l *Leaf, best *pki.Certificate, reason string) (*Action, []Blocker) {
 	switch {
+	case l.Issued.Problem != nil:
+		// What is wrong is said once (problems).
+		return nil, nil
 	case !l.Issued.Present:
 		return nil, []Blocker{a.notIssued(l, fmt.Sprintf("does not exist: %s has not issued it yet", a.d.Issuer))}
 	case !a.issuerSignsWith(best):
